@@ -1,8 +1,8 @@
-"""Karpenter's metrics of conditions and deletions of NodePools, NodeClasses, NodeClaims and Nodes (L-415 to L-420,
-L-424).
+"""Karpenter's metrics of conditions and deletions of NodePools, NodeClasses, CapacityBuffers, NodeClaims and Nodes
+(L-415 to L-420, L-424).
 
-There are few NodePools and NodeClasses, so each has samples of its own. NodeClaims and Nodes have them on request; else
-they are counted together, with the name left empty and the longest time.
+There are few NodePools, NodeClasses and CapacityBuffers, so each has samples of its own. NodeClaims and Nodes have them
+on request; else they are counted together, with the name left empty and the longest time.
 """
 
 from __future__ import annotations
@@ -14,21 +14,26 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.model.disruption_reasons import BUDGET_REASONS, karpenter_spelling
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pod_templates import PodTemplate
+from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, DisruptResult
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import NodeClassSeen, ObjectGone
+from kerf.engine.record.observations import NodeClassSeen, ObjectGone, SettingsSeen
 from kerf.engine.state.nodeclaims.drift import DRIFTED
 from kerf.engine.state.state import State
 from kerf.projections.metrics.counted_claims import leaves_since
 from kerf.projections.metrics.families import CLIENT_DEFAULTS, COUNTER, GAUGE, HISTOGRAM, Family
 from kerf.projections.metrics.objects_with_conditions import (
+    BUFFER,
     NODE_CLASS_KINDS,
     Shown,
     Since,
+    buffers,
     claim_labels,
     class_shown,
     node_claims,
@@ -40,11 +45,14 @@ from kerf.projections.metrics.objects_with_conditions import (
     pool_conditions,
 )
 from kerf.projections.status.nodeclaim import TRUE, UNKNOWN, Reached, drift_condition, reached
+from kerf.projections.status.overlays_and_buffers import BufferStatuses
 
 TRANSITIONS: tuple[float, ...] = tuple(0.5 * 2.0**power for power in range(15))
 """Bounds of the buckets, in seconds (E in L-362)."""
 _OBJECT = ("namespace", "name")
 _CONDITION = (*_OBJECT, "type", "status", "reason")
+_OF_BUFFERS = (CapacityBuffer, PodTemplate, Workload, Decision, ObjectGone, SettingsSeen)
+"""What may change the conditions of CapacityBuffers."""
 
 
 def _gauges(kind: str, own: tuple[str, ...], objects: Iterable[Shown], now: int) -> list[Family]:
@@ -58,12 +66,12 @@ def _gauges(kind: str, own: tuple[str, ...], objects: Iterable[Shown], now: int)
     )  # fmt: skip
     for shown in objects:
         for condition in shown.conditions:
-            values = ("", shown.name, condition.type, condition.status, condition.reason, *shown.own)
+            values = (shown.namespace, shown.name, condition.type, condition.status, condition.reason, *shown.own)
             count.inc(*values)
             if condition.since:
                 age.set(max(_seconds(condition.since, now), age.samples.get(values, 0.0)), *values)
         if shown.deleting:
-            ending = ("", shown.name, *shown.own)
+            ending = (shown.namespace, shown.name, *shown.own)
             going.set(max(_seconds(shown.deleting, now), going.samples.get(ending, 0.0)), *ending)
     return [count, age, going]
 
@@ -116,7 +124,9 @@ class ConditionMetrics:
         self._state, self._provider = state, provider
         self._class_kind = NODE_CLASS_KINDS[provider]
         own = own_labels(provider)
-        labels = {"nodepool": (), self._class_kind: (), "nodeclaim": own, "node": (*own, "karpenter_sh_initialized")}
+        of_nodes = (*own, "karpenter_sh_initialized")
+        labels = {"nodepool": (), self._class_kind: (), BUFFER: (), "nodeclaim": own, "node": of_nodes}
+        self._buffers, self._buffers_at = BufferStatuses(), state.facts.at  # when what they show may have changed
         self._kinds = {kind: _Kind(kind, names) for kind, names in labels.items()}
         self._claims = {name: (claim_labels(claim), leaves_since(claim)) for name, claim in state.facts.claims.items()}
         self._nodes: dict[str, Node] = dict(state.facts.nodes)
@@ -128,12 +138,18 @@ class ConditionMetrics:
         for seen in state.facts.node_classes.values():
             self._class(seen, state.facts.at)
 
+    def recall(self, plan: Entry) -> None:
+        """Take up the latest plan, which an earlier process made: it says which buffers have their room."""
+        self._buffers.apply(plan)
+
     def families(self) -> list[Family]:
+        self._look_at_buffers()
         return [family for kind in self._kinds.values() for family in kind.families()]
 
     def gauges(self, now: int, *, per_object: bool = True) -> list[Family]:
         """Return the gauges of the state; `now` is in ms since the epoch. `per_object`: NodeClaims and Nodes have
         samples of their own."""
+        self._look_at_buffers()
         state, own, since = self._state, own_labels(self._provider), self._since()
         claims, of_nodes = node_claims(state, now), nodes(state, self._provider)
         if not per_object:
@@ -142,6 +158,7 @@ class ConditionMetrics:
         return [
             *_gauges("nodepool", (), node_pools(state, since), now),
             *_gauges(self._class_kind, (), classes, now),
+            *_gauges(BUFFER, (), buffers(self._buffers, state, since), now),
             *_gauges("nodeclaim", own, claims, now),
             *_gauges("node", (*own, "karpenter_sh_initialized"), of_nodes, now),
         ]
@@ -151,6 +168,9 @@ class ConditionMetrics:
         return {key: condition.since for key, condition in self._known.items()}
 
     def apply(self, entry: Entry) -> None:
+        self._buffers.apply(entry)
+        if isinstance(entry.payload, _OF_BUFFERS):
+            self._buffers_at = entry.at
         handler = _HANDLERS.get(type(entry.payload))
         if handler is not None:
             handler(self, entry.payload, entry)
@@ -174,6 +194,13 @@ class ConditionMetrics:
         metrics.moved.inc(new.type, new.status, new.reason, *own)
         if old.since:
             metrics.took.observe(max(0, at - old.since) / 1000, old.type, old.status, *own)
+
+    def _look_at_buffers(self) -> None:
+        """Note the conditions of CapacityBuffers when somebody asks: each change of a workload may change them."""
+        if self._buffers_at:
+            for shown in buffers(self._buffers, self._state, {}):
+                self._note(BUFFER, f"{shown.namespace}/{shown.name}", shown.conditions, self._buffers_at)
+        self._buffers_at = 0
 
     def _pool(self, pool: NodePool, entry: Entry) -> None:
         if pool.deleting:
@@ -218,6 +245,7 @@ class ConditionMetrics:
             deleting = shown.deleting
         if deleting:
             self._kinds[kind].ended.observe(_seconds(deleting, entry.at), *own)
+        name = gone.key if kind == BUFFER else name
         if kind in self._kinds:
             self._known = {key: known for key, known in self._known.items() if key[:2] != (kind, name)}
         if kind == self._class_kind:

@@ -17,7 +17,9 @@ from kerf.projections.metrics.counted_claims import leaves_since
 from kerf.projections.status.nodeclaim import FALSE, TRUE, claim_conditions
 from kerf.projections.status.nodeclass import class_conditions, resolved_class
 from kerf.projections.status.nodepool import nodepool_conditions
+from kerf.projections.status.overlays_and_buffers import BufferStatuses
 
+BUFFER = "capacitybuffer"
 NODE_CLASS_KINDS = {"aws": "ec2nodeclass", "kwok": "kwoknodeclass"}
 _NODE_CLASS_LABELS = {"aws": "karpenter_k8s_aws_ec2nodeclass", "kwok": "karpenter_kwok_sh_kwoknodeclass"}
 _ON_NODES = {"aws": "karpenter.k8s.aws/ec2nodeclass", "kwok": "karpenter.kwok.sh/kwoknodeclass"}
@@ -33,6 +35,7 @@ class Shown(Struct, frozen=True):
     conditions: tuple[Condition, ...]
     own: tuple[str, ...] = ()
     deleting: int = 0
+    namespace: str = ""
 
 
 def own_labels(provider: str) -> tuple[str, str]:
@@ -56,6 +59,26 @@ def pool_conditions(state: State, pool: str, since: Since) -> tuple[Condition, .
         )
         for nodepool_condition in nodepool_conditions(state, pool)
     )
+
+
+def buffers(statuses: BufferStatuses, state: State, since: Since) -> list[Shown]:
+    """Return the CapacityBuffers. Of `since` they are known by `namespace/name`."""
+    return [
+        Shown(
+            status.name,
+            tuple(
+                Condition(
+                    each.type,
+                    TRUE if each.true else FALSE,
+                    each.reason,
+                    since=since.get((BUFFER, f"{status.namespace}/{status.name}", each.type), 0),
+                )
+                for each in status.conditions
+            ),
+            namespace=status.namespace,
+        )
+        for status in statuses.statuses(state)
+    ]
 
 
 def class_shown(seen: NodeClassSeen, blobs: Blobs) -> Shown:

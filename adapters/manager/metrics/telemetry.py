@@ -68,8 +68,9 @@ class Telemetry:
 
     def recall(self, plan: Entry) -> None:
         """Take up the latest plan, which an earlier process made."""
-        if self._metrics is not None:
+        if self._metrics is not None and self._conditions is not None:
             self._metrics.recall(plan)
+            self._conditions.recall(plan)
 
     def watch(self, world: KubernetesController) -> None:
         self._world = world

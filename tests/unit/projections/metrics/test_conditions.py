@@ -7,9 +7,12 @@ from msgspec.structs import replace
 
 from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.engine.model.content_digest import content
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.kubernetes.nodes import NodeCondition
+from kerf.engine.model.kubernetes.pod_templates import PodTemplate
+from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.claim_events import (
@@ -30,7 +33,7 @@ from tests.support import lives
 from tests.support.lives import claim_of
 from tests.support.metrics import Samples, scraped, value
 from tests.support.records import whole_life
-from tests.support.world import NODE_CLASS, World, pool
+from tests.support.world import NODE_CLASS, Mi, World, pool
 from tests.support.worlds.two_nodes import two_nodes
 
 OF_CLAIM = "operator_nodeclaim_status_condition"
@@ -334,3 +337,50 @@ def test_l415_a_class_whose_object_the_record_leaves_out_has_ready_alone() -> No
     count = found["operator_ec2nodeclass_status_condition_count"]
     assert [(dict(key)["type"], dict(key)["reason"]) for key in count] == [("Ready", "UnhealthyDependents")]
     assert value(found, "operator_ec2nodeclass_status_condition_current_status_seconds", type="Ready") == 4
+
+
+def with_buffer() -> World:
+    world = World(capacity_buffers=True)
+    world.prepare()
+    shape = PodShape(requests={"memory": 5_000 * Mi})
+    digest, _ = content(shape)
+    world.see(
+        Observation(PodTemplate("shop", "spare", digest), {digest: shape}),
+        Observation(CapacityBuffer("buf", "shop", "b", template="spare", replicas=1)),
+    )
+    return world
+
+
+def test_l415_to_l418_conditions_of_a_capacity_buffer() -> None:
+    """By namespace and name, from when they changed; a new process goes on with the latest plan."""
+    world = with_buffer()
+    name = "operator_capacitybuffer_status_condition"
+    count, moved = f"{name}_count", f"{name}_transitions"
+    metrics, seen = ConditionMetrics(world.runtime.state, "aws"), len(world.store.entries)
+
+    def told() -> Samples:
+        nonlocal seen
+        for entry in world.store.entries[seen:]:
+            metrics.apply(entry)
+        seen = len(world.store.entries)
+        return scraped(exposition([*metrics.families(), *metrics.gauges(world.now)]))
+
+    ready = {"namespace": "shop", "name": "b", "type": "ReadyForProvisioning"}
+    assert value(told(), count, **ready, status="True") == 1
+    world.after(1_000)
+    assert value(told(), count, namespace="shop", name="b", type="Provisioning") == 1
+    later = ConditionMetrics(world.runtime.state, "aws")
+    plan = world.runtime.state.facts.plan
+    for entry in world.store.scan(plan - 1, plan):
+        later.recall(entry)
+    assert value(scraped(exposition(later.gauges(world.now))), count, type="Provisioning") == 1
+    world.after(4_000)
+    world.see(Observation(ObjectGone("podtemplate", "shop/spare")))
+    found = told()
+    assert value(found, count, **ready, status="False") == 1
+    assert value(found, f"{moved}_total", type="ReadyForProvisioning", status="False") == 1
+    took = f"{name}_transition_seconds_sum"
+    assert value(found, took, type="ReadyForProvisioning", status="True") == 5
+    world.see(Observation(ObjectGone("capacitybuffer", "shop/b")))
+    assert count not in told()
+    assert not [key for key in metrics._known if key[0] == "capacitybuffer"]
