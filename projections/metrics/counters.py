@@ -72,7 +72,7 @@ class RecordCounters:
     "aws"."""
 
     def __init__(self, state: State, provider: str) -> None:
-        self._provider, self._observes = provider, state.facts.settings.observe
+        self.provider, self._observes = provider, state.facts.settings.observe
         self._families = {
             name: Family(("kerf_" if name in KERFS_OWN else PREFIX) + name, kind, text, labels, bounds)
             for name, kind, text, labels, bounds in COUNTER_DEFINITIONS
@@ -237,7 +237,7 @@ class RecordCounters:
         if claim is not None and not answer.ok:
             where = self._known(claim)
             self._inc("cloudprovider_instance_termination_failures_total", where.zone, where.zone_id)
-            self._inc("cloudprovider_errors_total", "nodeclaim.lifecycle", "Delete", self._provider, "")
+            self._inc("cloudprovider_errors_total", "nodeclaim.lifecycle", "Delete", self.provider, "")
 
     def _launch(self, answer: LaunchAnswered, entry: Entry) -> None:
         """Count offerings that were refused, by Karpenter's reason and not by EC2's code (A-292)."""
@@ -246,7 +246,7 @@ class RecordCounters:
             self._inc("cloudprovider_instance_launch_failures_total", *labels)
         if not answer.instance and answer.kind:
             kind = _CLOUD_ERRORS.get(answer.kind, "")
-            self._inc("cloudprovider_errors_total", "nodeclaim.lifecycle", "Create", self._provider, kind)
+            self._inc("cloudprovider_errors_total", "nodeclaim.lifecycle", "Create", self.provider, kind)
 
     def _interruption(self, message: InterruptionSeen, entry: Entry) -> None:
         if category := _INSTANCE_STATUSES.get(message.kind):

@@ -289,12 +289,24 @@ def test_l363_what_is_gone_has_no_series() -> None:
 
 def test_l364_the_labels_of_a_node() -> None:
     world = in_service()
-    (key,) = gauges(world)["karpenter_nodes_current_lifetime_seconds"]
-    assert dict(key) == {
+    key = next(iter(gauges(world)["karpenter_nodes_allocatable"]))
+    assert {label: text for label, text in key if label != "resource_type"} == {
         "node_name": "n1", "phase": "Ready", "managed": "true", "nodepool": "default", "capacity_type": "on-demand",
         "zone": "us-west-2a", "region": "", "instance_type": "m5.large", "arch": "amd64", "os": "linux",
         "windows_build": "",
     }  # fmt: skip
+
+
+def test_l364_the_age_of_a_node_has_the_labels_of_its_provider() -> None:
+    world = in_service()
+    node = world.runtime.state.facts.nodes["n1"]
+    own = {"karpenter.k8s.aws/instance-family": "m5", "topology.k8s.aws/zone-id": "usw2-az1", "team": "shop"}
+    world.see(Observation(replace(node, labels={**node.labels, **own})))
+    (key,) = gauges(world)["karpenter_nodes_current_lifetime_seconds"]
+    found = dict(key)
+    assert (found["node_name"], found["instance_family"], found["zone_id"]) == ("n1", "m5", "usw2-az1")
+    assert found["instance_gpu_name"] == ""
+    assert "team" not in found
 
 
 def test_l379_l380_what_daemons_ask_for_and_what_a_node_keeps() -> None:
