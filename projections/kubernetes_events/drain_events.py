@@ -26,7 +26,8 @@ class DrainEvents:
 
     def __init__(self, state: State) -> None:
         self._state, self._objects = state, References(state)
-        self._evictions: dict[str, EvictPod] = {}
+        asked = [(ref, asked.intent) for ref, asked in state.facts.intents.items()]
+        self._evictions = {ref: intent for ref, intent in asked if isinstance(intent, EvictPod)}
 
     # ── nodes ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -80,7 +81,7 @@ class DrainEvents:
         was evicted, of which there is no claim event (EV-14)."""
         intent = self._evictions.pop(answer.intent, None)
         if intent is not None and answer.ok and not intent.claim:
-            return self._of_pod(intent.uid, "Evicted", "Evicted pod")
+            return _of_pod(intent.uid, f"{intent.namespace}/{intent.name}", "Evicted", "Evicted pod")
         if intent is None or answer.ok or not (answer.code == "429" or SEVERAL_BUDGETS in answer.message):
             return []
         text = f"Failed to drain node, evicting pod {intent.namespace}/{intent.name} violates a PDB: {answer.message}"
@@ -91,7 +92,7 @@ class DrainEvents:
 
     def evicted(self, event: ev.PodEvicted, entry: Entry) -> list[KubernetesEvent]:
         """Tell a pod that it was evicted, and why (EV-14)."""
-        return self._of_pod(event.uid, "Evicted", f"Evicted pod: {self._why(event.claim)}")
+        return _of_pod(event.uid, event.pod, "Evicted", f"Evicted pod: {self._why(event.claim)}")
 
     def forced(self, event: ev.PodForced, entry: Entry) -> list[KubernetesEvent]:
         """Tell a pod that it was deleted for its node's deadline (EV-15)."""
@@ -102,14 +103,15 @@ class DrainEvents:
             f"Deleting the pod for the deadline of its node{until}. It was granted {event.grace} seconds of "
             f"grace-period of the {'' if own is None else f'{own} '}terminationGracePeriodSeconds configured"
         )
-        return self._of_pod(event.uid, "Disrupted", text)
+        return _of_pod(event.uid, event.pod, "Disrupted", text)
 
     def _why(self, claim: str) -> str:
         known = self._state.facts.claims.get(claim)
         return (karpenter_spelling(known.why) if known is not None else "") or BY_FORCE
 
-    def _of_pod(self, uid: str, reason: str, text: str) -> list[KubernetesEvent]:
-        about: ObjectReference | None = self._objects.pod(uid)
-        if about is None:
-            return []
-        return [KubernetesEvent(about, NORMAL, reason, text, (about.namespace, about.name))]
+
+def _of_pod(uid: str, key: str, reason: str, text: str) -> list[KubernetesEvent]:
+    """Tell a pod, which may be gone already: one without a grace period goes at once."""
+    namespace, _, name = key.partition("/")
+    about = ObjectReference("v1", "Pod", name, namespace, uid)
+    return [KubernetesEvent(about, NORMAL, reason, text, (namespace, name))] if name else []

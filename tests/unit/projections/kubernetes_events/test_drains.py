@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Selector
 from kerf.engine.model.kubernetes.volumes import VolumeAttachment
-from kerf.engine.record.observations import EffectAnswered, Observation
+from kerf.engine.record.observations import EffectAnswered, ObjectGone, Observation
+from kerf.projections.kubernetes_events.decision_events import DecisionEvents
 from kerf.projections.kubernetes_events.event import WARNING, KubernetesEvent
 from tests.support.events import told
 from tests.support.lives import DISRUPTED, UNREGISTERED, claim_of, decide, half_empty, show_taint
@@ -178,3 +179,33 @@ def test_ev18_l189_a_candidate_that_waits_has_its_deadline_from_when_it_goes() -
         world.answer_all()
     events = of(world, "TerminationGracePeriodExpiring")
     assert {event.about.kind for event in events} == {"Node", "NodeClaim"}
+
+
+def test_ev14_ev15_a_pod_that_goes_at_once_is_told_all_the_same() -> None:
+    """One without a grace period: that it is gone is seen together with the answer."""
+    world = serving(termination_grace_period=60_000)
+    put(world, "quick", grace=0)
+    put(world, "held", grace=30, do_not_disrupt="true")
+    drain(world)
+    answers = [Observation(EffectAnswered(ref, ok=True, code="200")) for ref, _ in world.intents]
+    world.see(*answers, Observation(ObjectGone("pod", "uid-quick")))
+    world.after(31_000)
+    answers = [Observation(EffectAnswered(ref, ok=True, code="200")) for ref, _ in world.intents]
+    world.see(*answers, Observation(ObjectGone("pod", "uid-held")))
+    evicted, forced = of(world, "Evicted"), of(world, "Disrupted")
+    assert [(event.about.name, event.about.uid, event.message) for event in evicted] == [
+        ("quick", "uid-quick", "Evicted pod: Deleted")
+    ]
+    assert [(event.about.namespace, event.about.name) for event in forced] == [("default", "held")]
+
+
+def test_ev16_a_refusal_that_the_next_process_hears_of_is_told() -> None:
+    world = serving()
+    put(world, "a")
+    drain(world)
+    ((ref, _),) = world.intents
+    events = DecisionEvents(world.runtime.state)
+    since = len(world.store.entries)
+    world.see(Observation(EffectAnswered(ref, ok=False, code="429", message="the budget allows none")))
+    later = [event for entry in world.store.entries[since:] for event in events.apply(entry)]
+    assert "violates a PDB" in " ".join(event.message for event in later if event.reason == "FailedDraining")
