@@ -11,7 +11,13 @@ from kerf.adapters.aws.session import AwsError, Clients, call, filters, pages
 from kerf.adapters.aws.zonal_shift import ZonalShifts
 from kerf.engine.model import labels
 from kerf.engine.record.decisions import LaunchInstance
-from kerf.engine.record.observations import EffectAnswered, InstanceSeen, LaunchAnswered, TaggedInstance
+from kerf.engine.record.observations import (
+    IN_SHIFTED_ZONE,
+    EffectAnswered,
+    InstanceSeen,
+    LaunchAnswered,
+    TaggedInstance,
+)
 
 BATCH = 500
 PAGE = 1000
@@ -145,7 +151,8 @@ class Instances:
         """Terminate an instance: one that is gone or going is a success (A-330). A refusal is an answer; only silence
         raises. One in a shifted zone waits until the shift ends (A-381)."""
         if instance in self._shifts.hidden():
-            return EffectAnswered(intent, False, "ZonalShift", "its zone is shifted: it is asked again when it is not")
+            later = "its zone is shifted: it is asked again when it is not"
+            return EffectAnswered(intent, False, IN_SHIFTED_ZONE, later)
         refused = self._endings.end(instance)
         if refused is not None:
             if refused.unknown:

@@ -280,6 +280,10 @@ class InstancesListed(Struct, frozen=True, omit_defaults=True):
     demoted: tuple[InstanceId, ...] = ()
 
 
+IN_SHIFTED_ZONE = "ZonalShift"
+"""The code of an instance's end that EC2 was not asked for, since its zone is shifted (A-330, A-381)."""
+
+
 class EffectAnswered(Struct, frozen=True, omit_defaults=True):
     """The answer to any other intent. `code` is the API's (200, 404, 409, 429, 500, or EC2's error code)."""
 

@@ -39,6 +39,7 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import (
+    IN_SHIFTED_ZONE,
     EffectAnswered,
     InputRefused,
     InterruptionSeen,
@@ -228,15 +229,19 @@ class RecordCounters:
     # ── answers ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _answered(self, answer: EffectAnswered, entry: Entry) -> None:
+        """Count an eviction by the API server's answer, if one came (M-23), and an end that EC2 refuses; one that waits
+        for the end of a zonal shift is an error, and no refusal (A-330)."""
         evicted_of = self._evictions.pop(answer.intent, None)
         if evicted_of is not None:
-            self._inc("pods_eviction_requests_total", answer.code)
+            if answer.code.isdecimal():
+                self._inc("pods_eviction_requests_total", answer.code)
             if answer.ok and not evicted_of:  # a Node without a claim has no claim events (D-153)
                 self._inc("pods_drained_total", "")
         claim = self._terminations.pop(answer.intent, None)
         if claim is not None and not answer.ok:
             where = self._known(claim)
-            self._inc("cloudprovider_instance_termination_failures_total", where.zone, where.zone_id)
+            if answer.code != IN_SHIFTED_ZONE:
+                self._inc("cloudprovider_instance_termination_failures_total", where.zone, where.zone_id)
             self._inc("cloudprovider_errors_total", "nodeclaim.lifecycle", "Delete", self.provider, "")
 
     def _launch(self, answer: LaunchAnswered, entry: Entry) -> None:

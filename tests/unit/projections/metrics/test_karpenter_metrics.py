@@ -128,6 +128,15 @@ def test_l396_l397_evictions_by_the_answer_and_drained_pods_by_why() -> None:
     assert value(found, "karpenter_pods_drained_total", reason="Deleted") == 4
 
 
+def test_m23_an_eviction_that_nobody_answers_has_no_code_to_count() -> None:
+    world = in_service()
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    world.answer_all()
+    show_taint(world)
+    world.answer_all(ok=False, code="KERF602")
+    assert "karpenter_pods_eviction_requests_total" not in counted(world)
+
+
 def test_l398_pods_of_a_node_that_is_disrupted() -> None:
     world = in_service(capacity_type="spot")
     world.see(Observation(InterruptionSeen("m-1", "spot_interrupted", "i-1", sent=world.now - 4_000)))
@@ -217,10 +226,26 @@ def test_l427_an_end_that_the_cloud_refuses() -> None:
     world.after(60_000)
     ((ref, _),) = world.intents
     world.see(Observation(EffectAnswered(ref, True, "200")))
-    (key,) = counted(world)["karpenter_cloudprovider_instance_termination_failures_total"]
-    assert dict(key) == {"zone": "us-west-2a", "zone_id": "usw2-az1"}
+    refused = "karpenter_cloudprovider_instance_termination_failures_total"
+    assert counted(world)[refused] == {(("zone", "us-west-2a"), ("zone_id", "usw2-az1")): 1}
     errors = {"controller": "nodeclaim.lifecycle", "method": "Delete", "provider": "aws", "error": ""}
     assert value(counted(world), "karpenter_cloudprovider_errors_total", **errors) == 1, "L-414"
+
+
+def test_a330_an_end_that_waits_for_a_zonal_shift_is_an_error_and_no_refusal() -> None:
+    """EC2 is not asked."""
+    world = in_service()
+    for name in PODS:
+        world.gone(name)
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    world.answer_all()
+    show_taint(world)
+    world.after(5_000)
+    ((ref, _),) = world.intents
+    world.see(Observation(EffectAnswered(ref, False, "ZonalShift")))
+    found = counted(world)
+    assert value(found, "karpenter_cloudprovider_instance_termination_failures_total") == 0
+    assert value(found, "karpenter_cloudprovider_errors_total", method="Delete") == 1
 
 
 def test_l405_l406_a_replacement_counts_as_one_for_its_nodepool() -> None:
