@@ -210,17 +210,19 @@ class KarpenterLog:
         return lines
 
     def _left(self, result: ProvisionResult, entry: Entry) -> list[Line]:
-        """Log the pods without a place (S-170). Those that wait for reserved capacity are no failure."""
+        """Log the pods without a place (S-170), and those that were refused before planning (S-43). Those that wait for
+        reserved capacity are no failure."""
         failures = [
             (INFO if codes == {SchedulingCode.RESOURCE_CLAIMS} else ERROR, uid, sentences(group.reasons))
             for group in result.unplaced
             if SchedulingCode.RESERVATION not in (codes := {reason.code for reason in group.reasons})
             for uid in group.pods
         ]
-        sampled = [*failures[:_ALL_WRITTEN], *failures[2 * _ALL_WRITTEN - 1 :: _ALL_WRITTEN]]
+        ignored = [(DEBUG, uid, sentences(group.reasons)) for group in result.ignored for uid in group.pods]
         return [
-            self._line(level, entry, "could not schedule pod", "provisioner", Pod=self._named(uid), error=error)
-            for level, uid, error in sampled
+            self._line(level, entry, message, "provisioner", Pod=self._named(uid), error=error)
+            for message, pods in (("could not schedule pod", failures), ("ignoring pod", ignored))
+            for level, uid, error in (*pods[:_ALL_WRITTEN], *pods[2 * _ALL_WRITTEN - 1 :: _ALL_WRITTEN])
         ]
 
     def _named(self, uid: str) -> Line:

@@ -79,6 +79,22 @@ def test_the_pods_and_types_are_listed_as_karpenter_does(life: list[Line]) -> No
     assert lines(world)[0]["Pods"] == "default/a, default/b, default/c, default/d, default/e and 3 other(s)"
 
 
+def test_s43_a_pod_that_is_refused_before_planning_is_a_debug_line() -> None:
+    world = World()
+    world.prepare()
+    world.pending("odd", node_selector={"kubernetes.io/hostname": "n1"})
+    world.after(1_000)
+    assert lines(world) == []
+    log = KarpenterLog(level="debug")
+    (line,) = [line for entry in world.store.entries for line in log.apply(entry)]
+    assert (line["level"], line["message"], line["Pod"]) == (
+        "DEBUG",
+        "ignoring pod",
+        {"name": "odd", "namespace": "default"},
+    )
+    assert "kubernetes.io/hostname" in line["error"]
+
+
 def test_lg14_input_that_cannot_be_read_is_an_error() -> None:
     world = World()
     field = "metadata.annotations[controller.kubernetes.io/pod-deletion-cost]"

@@ -88,6 +88,15 @@ def test_s170_s175_a_pod_that_waits_for_reserved_capacity_is_no_failure() -> Non
     assert value(found, "karpenter_scheduler_unschedulable_pods_count", controller="provisioner") == 1
 
 
+def test_s62_without_a_nodepool_each_pod_is_told_so() -> None:
+    world = World()
+    world.pending("a")
+    world.after(1_000)
+    (event,) = events(world)
+    assert (event.reason, event.about.name) == ("FailedScheduling", "a")
+    assert "no NodePool is ready" in event.message
+
+
 def test_s170_a_pod_whose_claims_are_ignored_is_told_and_is_no_error() -> None:
     world = prepared()
     world.pending("gpu", resource_claims=("gpu=mine",))
