@@ -41,6 +41,8 @@ _POOL_EVENTS = frozenset(
 )  # fmt: skip
 _MOVE_EVENTS = ("move-started", "move-abandoned")
 _REFUSED, _FORCED = "pod-effect-refused", "claim-pod-forced"
+_LEFT_OVER = frozenset(["pods-without-place", "pods-ignored", "pods-later"])
+"""What a plan says of pods that it found no place for: in their stories alone, since a plan may have hundreds."""
 
 
 class Selection(Struct, frozen=True):
@@ -71,7 +73,7 @@ class Selection(Struct, frozen=True):
             return event.position < self.helpers[event.subject].get(event.code, 0)
         if event.subject in self.causes:
             return event.code == "pod-waiting" and event.position < self.causes[event.subject]
-        return event.position in self.plans
+        return event.position in self.plans and event.code not in _LEFT_OVER
 
 
 class BudgetSelection(Struct, frozen=True):

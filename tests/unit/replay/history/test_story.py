@@ -60,6 +60,20 @@ def test_a_claims_story_begins_with_the_pods_that_needed_it(store: MemoryStore) 
     assert not any("stranger" in event.subject for event in found.events)
 
 
+def test_a_plan_tells_of_pods_without_a_place_in_their_stories_alone() -> None:
+    world = World()
+    world.prepare()
+    world.pending("fits")
+    world.pending("huge", memory=10**13)
+    world.after(1_000)
+    placed, left = (codes(story(world.store, name)) for name in ("fits", "huge"))
+    assert "plan-made" in placed
+    assert "pods-without-place" not in placed
+    assert "pods-without-place" in left
+    claim = next(iter(world.runtime.state.facts.claims))
+    assert "pods-without-place" not in codes(story(world.store, claim))
+
+
 def test_why_a_pod_lost_its_node_is_part_of_its_story() -> None:
     """k#3218: the pod's owner learns why."""
     world = World()
