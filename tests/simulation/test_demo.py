@@ -130,6 +130,12 @@ def test_the_cloud_is_the_aws_adapter(shown: Shown) -> None:
     assert all(answer.provider_id.startswith("aws:///") and answer.image.startswith("ami-") for answer in answers)
 
 
+def test_what_it_says_that_all_nodes_cost_is_what_kerf_cost_says(shown: Shown) -> None:
+    (said,) = re.findall(r"all nodes together cost (\$[0-9.]+)$", shown.out, re.MULTILINE)
+    total = kerf(shown.folder, "cost", "demo.kerf").stdout.splitlines()[-1]
+    assert total.split()[:2] == ["total", said]
+
+
 def test_the_commands_that_it_shows_run_as_shown(shown: Shown) -> None:
     closer = shown.out.partition("Look closer:")[2].partition("See it")[0]
     shown_commands = re.findall(r"^  kerf (.+)$", closer, re.MULTILINE)

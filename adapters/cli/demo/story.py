@@ -172,7 +172,7 @@ class DemoScript:
         self._check_running(new.claim, new.capacity_type, SPOT)
         why = next((e.payload.why for e in self.entries if _is(e, ev.Terminated, old.claim)), "not ended")
         self._check("the old node was drained and ended by kerf", why == "interrupted", why)
-        self.out.line(f"   all nodes together cost {dollars(self.cost.total(self.world.clock.now))}")
+        self.out.line(f"   all nodes together cost {dollars(self.cost.total(self.entries[-1].at))}")
 
     def _closer(self) -> None:
         old, new = self._of(ev.Launched)[-2:]
