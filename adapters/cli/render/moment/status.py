@@ -207,11 +207,6 @@ def _nodes(nodes: list[NodeStatus], now: int) -> Iterator[list[str]]:
     width = _name_width(short.values())
     asked = frozenset(name for node in nodes for name, part in node.usage.items() if part.requested)
     for node in nodes:
-        words = f"stays: {node.few_words}" if node.reason is not None and node.ready else node.few_words
-        if node.again:
-            words += f", refused ones count again at {moment(node.again)}"
-        if node.kept_by:
-            words = f"drifted for {_time(now - node.drifted_since)}, kept by {_budgets(node.kept_by)}"
         cordoned = "cordoned" if node.cordoned else ""
         kind = " ".join(filter(None, [node.instance_type, node.capacity_type, node.zone]))
         age = f"{_time(node.age)} old" if node.age else ""
@@ -220,8 +215,19 @@ def _nodes(nodes: list[NodeStatus], now: int) -> Iterator[list[str]]:
         price = _price(node.price) if node.price else "-"
         yield [
             *_named(short[node.name], width, f"{_bars(node.usage)}  {price:>8}"),
-            *_wrapped("; ".join(filter(None, [cordoned, words, told])), "    "),
+            *_wrapped("; ".join(filter(None, [cordoned, _why_there(node, now), told])), "    "),
         ]
+
+
+def _why_there(node: NodeStatus, now: int) -> str:
+    """Say why a node stays or goes, and that it has drifted, whatever keeps it."""
+    drifted = f"drifted for {_time(now - node.drifted_since)}" if node.drifted_since and not node.going else ""
+    if node.kept_by:
+        return f"{drifted}, kept by {_budgets(node.kept_by)}"
+    words = f"stays: {node.few_words}" if node.reason is not None and node.ready else node.few_words
+    if node.again:
+        words += f", refused ones count again at {moment(node.again)}"
+    return ", ".join(filter(None, [drifted, words]))
 
 
 def _named(name: str, width: int, rest: str) -> list[str]:

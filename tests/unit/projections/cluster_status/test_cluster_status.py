@@ -167,6 +167,14 @@ def test_a_budget_that_lets_pods_go_in_turn_does_not_keep_a_drifted_node() -> No
     assert (found.verdict.level, found.nodes[0].kept_by) == ("fine", ())
 
 
+def test_a_drifted_node_is_said_to_have_drifted_whatever_keeps_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """The NodePool counts it, so that the reader looks for it."""
+    status_text(Printer(), drifted(16 * MINUTE, desired_healthy=1))
+    out = capsys.readouterr().out
+    assert "1 drifted" in out
+    assert "drifted for 16m, stays: PodDisruptionBudget used up; " in " ".join(out.split())
+
+
 def test_a_pod_without_a_place_has_the_reason_of_the_pool_that_came_nearest() -> None:
     world = World()
     world.prepare()
