@@ -77,7 +77,8 @@ def _unscalable(
     if asked_for in workloads.names(other):
         kind_found = other.__name__
         return NoSuchTargetError(f"{message}, but a {kind_found} of this name", hint=f"Write kind: {kind_found}")
-    hint = is_it(did_you_mean(asked_for, known))
+    elsewhere = [key for key in known if key.endswith(f"/{action.name}")]  # the namespace is left out, or another
+    hint = is_it(elsewhere or did_you_mean(asked_for, known))
     return NoSuchTargetError(message, hint=hint if known else f"There is no {action.kind}: give its file, too")
 
 

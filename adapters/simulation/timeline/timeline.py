@@ -264,12 +264,14 @@ def _known(raw: object) -> str:
 
 
 def _known_field(raw: object, message: str) -> str:
-    """Name the field that may be meant by an unknown one."""
+    """Name the field that may be meant by an unknown one, or all fields of the action."""
     unknown = _UNKNOWN_FIELD.fullmatch(message)
     if unknown is None or not isinstance(raw, dict):
         return ""
     fields = {kind.__struct_config__.tag: kind.__struct_encode_fields__ for kind in get_args(Action)}
-    return is_it(did_you_mean(unknown[1], ("at", *fields.get(raw.get("action"), ()))))
+    there = [field for field in fields.get(raw.get("action"), ()) if field != "at"]
+    near = is_it(did_you_mean(unknown[1], ["at", *there]))
+    return near or f"Fields of {raw.get('action')} are {', '.join(['at', *there])}"
 
 
 def duration(text: str, where: str) -> int:

@@ -208,6 +208,14 @@ def test_a_scale_that_means_the_other_kind_is_told_so(world: Simulation, shape: 
         perform_action(world, t.Scale(at=NOW, name="db", replicas=2))
 
 
+def test_a_scale_without_the_namespace_is_asked_about_it(world: Simulation, deployment: MakeDeployment) -> None:
+    world.cluster.workloads.apply(deployment(1, "wed"))
+    world.cluster.workloads.apply(replace(deployment(1, "web"), namespace="shop"))
+    with pytest.raises(NoSuchTargetError) as caught:
+        perform_action(world, t.Scale(at=NOW, name="web", replicas=2))
+    assert caught.value.hint == "Is it shop/web?"
+
+
 def test_deleting_nodes_and_claims_tells_kerf_who_asked(world: Simulation, three: list[str]) -> None:
     """L-193, L-496: a Node with kerf's finalizer stays until kerf is done with it."""
     node = world.cluster.kubelets.node_of(three[0])

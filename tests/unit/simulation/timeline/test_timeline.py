@@ -71,6 +71,15 @@ def test_a_bad_action_is_refused_where_it_is_bad_and_the_others_stand(action: An
 
 
 @pytest.mark.parametrize(
+    ("field", "hint"),
+    [("objekt", "Is it object?"), ("manifest", "Fields of apply are at, object")],
+)
+def test_an_unknown_field_is_told_what_fields_there_are(field: str, hint: str) -> None:
+    _, (error,) = decode_timeline(document({"at": "1m", "action": "apply", field: {}}))
+    assert (error.message, error.hint) == (f"Object contains unknown field `{field}`", hint)
+
+
+@pytest.mark.parametrize(
     ("bad", "where"),
     [
         ({"apiVersion": "v1", "kind": "Timeline"}, "apiVersion"),
