@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
@@ -137,7 +138,17 @@ def _read_time(store: Store, text: str) -> tuple[int, str]:
     except InputError as error:
         raise PositionUnknown(f"{text!r}: {error.message}", hint=f"{error.hint}. {_hint(store)}") from error
     except (ValueError, OverflowError) as error:
-        raise PositionUnknown(f"{text[:100]!r} is neither a position nor a time", hint=_hint(store)) from error
+        hint = _signed(text, store) or _hint(store)
+        raise PositionUnknown(f"{text[:100]!r} is neither a position nor a time", hint=hint) from error
+
+
+def _signed(text: str, store: Store) -> str:
+    """Ask which distance is meant by one without a sign, as `kerf simulate --until 2h` takes it; "" if it is none."""
+    distance = _DISTANCE.fullmatch(f"+{text}")
+    with suppress(ValueError, InputError):
+        if distance is not None and " " not in text and _length(distance["days"] or "", distance["rest"]):
+            return f"Is it +{text}, after the start, or -{text}, before the end? {_range_of(store)}"
+    return ""
 
 
 def _length(days: str, rest: str) -> int:

@@ -109,6 +109,14 @@ def test_what_is_no_position_is_refused_with_what_to_write(store: MemoryStore, t
     )
 
 
+@pytest.mark.parametrize("text", ["5m", "1d2h", "1.5h"])
+def test_a_distance_without_a_sign_is_asked_about(store: MemoryStore, text: str) -> None:
+    """`kerf simulate --until` takes it so, from the start."""
+    with pytest.raises(PositionUnknown) as caught:
+        locate(store, text)
+    assert caught.value.hint.startswith(f"Is it +{text}, after the start, or -{text}, before the end? The record runs")
+
+
 def test_an_empty_record_has_no_positions() -> None:
     with pytest.raises(PositionUnknown, match="the record is empty"):
         locate(MemoryStore(), "end")
