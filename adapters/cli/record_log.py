@@ -52,18 +52,21 @@ class RecordLog:
 
     def __init__(self, store: AnyStore, query: LogQuery) -> None:
         self._store, self._query = store, query
+        self._said = False  # that nothing is there
         since = spelled(query.since)
         self._after = position_before(store, since) if since else 0
         if since and not query.follow and time_of(store, since)[0] > (end := end_of(store).at):
             if query.since.strip() != NOW:  # whose record may have nothing new
                 located(store, query.since)  # refuses it, as other commands do
             print_error(f"Nothing is in the record since then: its last entry is of {moment(end)}")
+            self._said = True
         self._last = self._end(since) if query.until else None
         self._filter = EventFilter(query.asked)
         self._workloads = None if self._filter.subjects() else ChangedWorkloads(Blobs(store.blob).shape)
         self.told = 0
         """How many events were printed."""
         self._silent = 0  # events that are asked for and that the flags leave out
+        self._minor = 0  # those of them that --all would tell
         self._others: set[str] = set()
 
     def _end(self, since: str) -> int:
@@ -112,6 +115,7 @@ class RecordLog:
         for event in events:
             if event.position <= self._after or (event.level == DEBUG and not self._query.all):
                 self._silent += 1
+                self._minor += event.position > self._after
             else:
                 self.told += 1
                 yield event
@@ -144,15 +148,27 @@ class RecordLog:
     def nothing_told(self) -> str:
         """Why nothing was printed of what is asked for: nothing concerns it, or nothing that the flags let through."""
         query, asked = self._query, self._query.asked
+        if asked == Asked():
+            return self._quiet()
         if self._silent:
             flags = ["leave out --since"] if query.since else []
             flags += [] if query.all else ["give --all"]
             left_out = count(self._silent, "event")
             return f"{left_out} of {asked} left out: {' or '.join(flags)} to be told"
         where = f"the record up to {query.until}" if query.until else "the record"
-        likely = is_it(similar_names(asked.subject, self._others)) if asked.subject else ""
-        likely = likely or (self._reasons() if asked.reason else "kerf log RECORD --all has the names")
+        likely = self._filter.likely(self._others) or (
+            self._reasons() if asked.reason else "kerf log RECORD --all has the names"
+        )
         return f"Nothing in {where} concerns {asked}. {likely}"
+
+    def _quiet(self) -> str:
+        """Say that nothing happened in a part of the record; "" where that was said before."""
+        query = self._query
+        if self._said or not (query.since or query.until):
+            return ""
+        minor = count(self._minor, "event")
+        told = f", but for {minor} of little interest: give --all to be told" if self._minor else ""
+        return f"Nothing happened in this part of the record{told}"
 
     def _reasons(self) -> str:
         """The reasons nearest to the one that is asked for, or those that there are."""

@@ -7,12 +7,13 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
+from kerf.engine.model.did_you_mean import is_it
 from kerf.engine.model.kinds.watched import WATCHED
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record.entries import Entry
 from kerf.projections.timeline.event import Event
 from kerf.projections.workload_names import workload_of
-from kerf.replay.subject_names import kind_of, with_canonical_kind
+from kerf.replay.subject_names import kind_of, similar_names, with_canonical_kind
 
 _POD, _WORKLOAD = "pod", "workload"
 _OBJECTS = {
@@ -78,6 +79,20 @@ class EventFilter:
             return True
         self.other_reasons.update(filter(None, _reasons(event)))
         return False
+
+    def likely(self, others: Iterable[str]) -> str:
+        """Ask about names that are like one that is asked for and not among the subjects; "" if there are none."""
+        asked, subjects = self.asked, sorted(others)
+        split = [(kind, *key.rpartition("/")) for kind, _, key in (subject.partition("/") for subject in subjects)]
+        known: tuple[tuple[str, Iterable[str]], ...] = (
+            (asked.subject, subjects),
+            (asked.workload, self._workloads.values()),
+            (asked.kind, {kind for kind, *_ in split}),
+            (asked.namespace, {namespace for _, namespace, *_ in split if namespace}),
+            (asked.name, {name for kind, *_, name in split if self._kind in ("", kind)}),
+        )
+        questions = (is_it(similar_names(name, there)) for name, there in known if name and name not in there)
+        return next(filter(None, questions), "")
 
     def _concerns(self, names: Iterable[str]) -> bool:
         subject = self.asked.subject

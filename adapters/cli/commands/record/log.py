@@ -92,7 +92,6 @@ def log(
             lines.print_effort(json=json)
             return 0
         lines.print_timeline(json=json)
-    if asked != Asked() and not lines.told:
-        print_error(lines.nothing_told())
-        return 1
-    return 0
+    if not lines.told and (nothing := lines.nothing_told()):
+        print_error(nothing)
+    return int(asked != Asked() and not lines.told)

@@ -119,16 +119,45 @@ def test_a_log_that_ends_before_it_begins_is_refused(kerf: Any, record: Path) ->
     assert err.startswith("KERF202: --since 5 is later than --until 3")
 
 
-def test_a_log_of_a_time_in_which_nothing_happened_is_empty(kerf: Any, record: Path) -> None:
+def test_a_log_of_a_time_in_which_nothing_happened_says_so(kerf: Any, record: Path) -> None:
     entries = [json.loads(line) for line in kerf("log", record, "--all", "--json")[1].splitlines()]
     before, after = max(pairwise(entries), key=lambda pair: pair[1]["at"] - pair[0]["at"])
     start, gap = entries[0]["at"], after["at"] - before["at"]
     times = [f"+{before['at'] - start + gap * share // 4}ms" for share in (1, 3)]
-    assert kerf("log", record, "--since", times[0], "--until", times[1]) == (0, "", "")
+    quiet = "Nothing happened in this part of the record\n"
+    assert kerf("log", record, "--since", times[0], "--until", times[1]) == (0, "", quiet)
     code, _, err = kerf("log", record, "--since", times[1], "--until", times[0])
     assert (code, err.startswith(f"KERF202: --since {times[1]} is later than --until {times[0]}")) == (2, True)
     code, out, err = kerf("log", record, "--since", "now")
     assert (code, out, err.startswith("Nothing is in the record since then")) == (0, "", True)
+    assert err.count("\n") == 1
+
+
+def test_a_log_of_a_time_of_which_only_minor_events_are_told_says_how_many(kerf: Any, record: Path) -> None:
+    events = [json.loads(line) for line in kerf("log", record, "--all", "--json")[1].splitlines()]
+    told = {event["position"] for event in events if event["level"] != "debug"}
+    minor = next(event["position"] for event in events if event["position"] not in told)
+    code, out, err = kerf("log", record, "--since", str(minor), "--until", str(minor))
+    assert (code, out) == (0, "")
+    assert (
+        err
+        == "Nothing happened in this part of the record, but for 1 event of little interest: give --all to be told\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("--workload", "other/inflat"), "Is it other/inflate?"),
+        (("--kind", "nodee"), "Is it node"),
+        (("--namespace", "othr"), "Is it other?"),
+        (("--kind", "nodepool", "--name", "defalt"), "Is it default?"),
+    ],
+)
+def test_log_asks_about_names_that_are_like_one_that_is_not_there(kerf: Any, asked: tuple[str, ...], said: str) -> None:
+    code, out, err = kerf("log", SPOT, *asked)
+    assert (code, out) == (1, "")
+    assert said in err
 
 
 def test_log_since_a_position_begins_with_it(kerf: Any, record: Path) -> None:
