@@ -196,7 +196,7 @@ def pod_status(pod: PodHistory, state: State) -> str:
 def _waited(pod: PodHistory, state: State) -> int:
     if not pod.waiting_since:
         return 0
-    return (pod.bound or state.facts.at) - pod.waiting_since
+    return (pod.bound or pod.left or state.facts.at) - pod.waiting_since
 
 
 def _expected(pod: PodHistory, decision: PodDecision | None, histories: Histories) -> str:

@@ -16,7 +16,7 @@ from kerf.projections.prose.nearest_reasons import nearest_first
 from kerf.projections.prose.reasons import sentence
 from kerf.projections.prose.refused_offerings import refused_in_words
 from kerf.replay.explain.counted_pods import CountedPods
-from kerf.replay.explain.pod import LostLaunches, PodExplanation
+from kerf.replay.explain.pod import UNBOUND, WAITING, LostLaunches, PodExplanation
 from kerf.replay.history.displacement import Displacement
 from kerf.replay.history.pod_histories import PodDecision
 
@@ -40,7 +40,8 @@ def pod_text(printer: Printer, explained: PodExplanation) -> None:
         "title",
     )
     if explained.waited:
-        printer.line(f"it was without a node for {duration(explained.waited)}")
+        was = "has been" if explained.status in (WAITING, UNBOUND) else "was"
+        printer.line(f"it {was} without a node for {duration(explained.waited)}")
     if explained.came_for is not None:
         printer.line(came_for_text(explained.came_for, explained.node))
     if explained.left is not None:

@@ -107,6 +107,16 @@ def test_a_pending_pod_with_counts_and_the_nearest_miss() -> None:
     assert near.short == 20 * 2**30 - (15155 - 674) * 2**20
 
 
+def test_a_pod_that_went_without_a_node_has_waited_until_then() -> None:
+    world = World()
+    world.prepare()
+    world.pending("big", memory=20 * 2**30)
+    world.after(1_000)
+    world.gone("big")
+    found = explain_pod(world.store, "default/big", now=world.now + 3_600_000)
+    assert (found.status, found.waited) == ("gone", 1_000)
+
+
 def test_a_pod_that_fits_nowhere_again_names_the_later_decision() -> None:
     world = World()
     world.prepare()
