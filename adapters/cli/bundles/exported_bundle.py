@@ -60,7 +60,8 @@ def record_of_controller() -> str:
     """The record of the controller in whose pod this runs. Raises InputError (KERF200) without KERF_STORE."""
     if record := os.environ.get("KERF_STORE"):
         return record
-    raise InputError("no record is named", hint="Name it before the file, or in KERF_STORE", code="KERF200")
+    hint = "Write kerf bundle export RECORD FILE, or name the record in KERF_STORE"
+    raise InputError("one name alone is the file to write, and no record is named", hint=hint, code="KERF200")
 
 
 @contextmanager

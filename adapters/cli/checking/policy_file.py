@@ -12,4 +12,5 @@ from kerf.replay.policies.reading import read_policy
 
 def policy_of(file: Path) -> tuple[Assertion, ...]:
     """The assertions of a policy. Raises PolicyRefused (KERF221)."""
-    return read_policy(read_user_document(file, PolicyRefused), str(file))
+    hint = "The policy comes first: kerf check POLICY RECORDS"
+    return read_policy(read_user_document(file, PolicyRefused, hint), str(file))

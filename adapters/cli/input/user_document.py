@@ -11,15 +11,16 @@ from kerf.adapters.cli.input.bounded_yaml import read_document
 from kerf.replay.errors import ReplayError
 
 
-def read_user_document(file: Path, refused: type[ReplayError]) -> Any:
-    """Read a file of one document. Raises `refused` for one that cannot be read, with the line that is wrong."""
+def read_user_document(file: Path, refused: type[ReplayError], otherwise: str = "") -> Any:
+    """Read a file of one document. Raises `refused` for one that cannot be read, with the line that is wrong; of one
+    that is no text at all, with the hint `otherwise`."""
     try:
         return read_document(file)
     except OSError as error:
         raise refused(f"the file cannot be read: {error.strerror}", where=str(file), hint="Check the path") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         where = f"{file}: {_place(error)}" if _place(error) else str(file)
-        raise refused("the file is neither YAML nor JSON", where=where, hint=_problem(error)) from error
+        raise refused("the file is neither YAML nor JSON", where=where, hint=_problem(error) or otherwise) from error
 
 
 def _place(error: Exception) -> str:

@@ -93,6 +93,7 @@ def test_markdown_lets_no_name_become_markup(policy: str, tmp_path: Path, capsys
         (["policy.yaml", str(SPOT), "--until", "1h"], "no manifests to simulate"),
         (["policy.yaml", str(SPOT), "--record", "x.kerf"], "no manifests to simulate"),
         (["bad.yaml", str(SPOT)], "bad.yaml: line 2, column 1"),
+        (["record.kerf", "policy.yaml"], "The policy comes first"),
         (["policy.yaml", "bad-pool.yaml"], "KERF"),
     ],
 )
@@ -106,6 +107,7 @@ def test_bad_input_is_refused_with_a_code(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.yaml").write_text("policy: [")
+    (tmp_path / "record.kerf").write_bytes(b"SQLite format 3\0\x10\xff")
     pool = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: x}\nspec: {weight: many}\n"
     (tmp_path / "bad-pool.yaml").write_text(pool)
     assert main(["check", *arguments]) == 2

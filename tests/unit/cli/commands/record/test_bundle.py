@@ -21,6 +21,14 @@ def test_a_bundle_of_nothing_is_not_made(kerf: Any, record: Path, tmp_path: Path
     assert err.startswith("KERF202: --since 13 is later than --until 3")
 
 
+def test_a_record_without_a_file_to_write_is_told_what_is_missing(
+    kerf: Any, record: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KERF_STORE", raising=False)
+    code, _, err = kerf("bundle", "export", record)
+    assert (code, "Write kerf bundle export RECORD FILE" in err) == (2, True)
+
+
 def test_a_part_misses_nothing_that_the_record_has(kerf: Any, record: Path, tmp_path: Path) -> None:
     """A base names hashes that are no blobs: these are not missing."""
     code, out, _ = kerf("bundle", "export", record, tmp_path / "x.kerfb", "--since", "20", "--json")
