@@ -27,6 +27,10 @@ _OBJECTS = {
 """A word for a kind of object, as kubectl takes it → the kind in the subjects of events."""
 
 
+_CALLED = {"claim-instance-vanished": "instance-vanished"}
+"""What figures and explanations call the reason of an event that has none itself."""
+
+
 class Asked(Struct, frozen=True):
     """What is asked for; "" asks for anything. `name` and `reason` take patterns, such as `web-*`. `workload` is
     namespace/name or a name; `reason` the code of a reason or of an event."""
@@ -122,4 +126,5 @@ def _kind_of_object(word: str) -> str:
 
 def _reasons(event: Event) -> tuple[str, ...]:
     reason = event.reason.code if event.reason is not None else ""
-    return event.code, reason, *(str(event.params[name]) for name in ("why", "error") if name in event.params)
+    named = (str(event.params[name]) for name in ("why", "error") if name in event.params)
+    return event.code, reason, _CALLED.get(event.code, ""), *named
