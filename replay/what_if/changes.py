@@ -27,7 +27,7 @@ from kerf.engine.record.observations import Observation, SettingsSeen
 from kerf.engine.state.state import State
 from kerf.projections.differences.node_pool_document import Document, node_pool_document
 from kerf.replay.errors import ChangeRefused
-from kerf.replay.what_if.manifest_fields import unknown_name, value_at, with_field
+from kerf.replay.what_if.manifest_fields import check_node_class, unknown_name, value_at, with_field
 
 
 class Applied(Struct, frozen=True):
@@ -58,6 +58,7 @@ def set_pool_field(name: str, path: str, value: Any) -> Change:
         before = node_pool_document(pool)
         was = value_at(before, path)
         changed = _changed_pool(pool, _decoded(before, path, was), _with_value(before, path, value, was))
+        check_node_class(changed, pool, state, f"nodepool/{name}.{path}")
         return Applied(f"nodepool/{name} {path}: {_shown(was)} → {_shown(value)}", (Observation(changed),))
 
     return change

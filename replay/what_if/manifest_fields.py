@@ -11,6 +11,8 @@ from copy import deepcopy
 from typing import Any
 
 from kerf.engine.model.did_you_mean import did_you_mean, is_it
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.state.state import State
 from kerf.replay.errors import ChangeRefused
 
 Document = dict[str, Any]
@@ -109,3 +111,11 @@ def unknown_name(what: str, name: str, known: list[str], where: str = "") -> Cha
     listed = ", ".join(sorted(known)[:_MAX_SHOWN]) + (f" and {left:,} more" if left > 0 else "")
     hint = is_it(near) or (f"There is {listed}" if known else "There is none at this moment")
     return ChangeRefused(f"there is no {what} {name}", where=where, hint=hint)
+
+
+def check_node_class(pool: NodePool, before: NodePool | None, state: State, where: str) -> None:
+    """Refuse a NodePool that now names a NodeClass which the record does not have: with it the NodePool would not be
+    ready, and what the cloud would make of that NodeClass nobody knows. Raises ChangeRefused (KERF208)."""
+    there, asked = state.facts.node_classes, pool.node_class
+    if there and asked.key not in there and (before is None or before.node_class != asked):
+        raise unknown_name("NodeClass", asked.name, [key.rpartition("/")[2] for key in there], where)

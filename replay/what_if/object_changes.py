@@ -30,7 +30,7 @@ from kerf.replay.errors import ChangeRefused
 from kerf.replay.subject_names import kind_of
 from kerf.replay.what_if.budget_status import with_status
 from kerf.replay.what_if.changes import Applied, Change
-from kerf.replay.what_if.manifest_fields import Document, unknown_name
+from kerf.replay.what_if.manifest_fields import Document, check_node_class, unknown_name
 from kerf.replay.what_if.new_pods import pods_of
 
 _BY_STRUCT: dict[type[Struct], WatchedKind] = {kind.struct: kind for kind in WATCHED}
@@ -76,6 +76,8 @@ def applied(document: Document, said: str) -> Change:
             raise ChangeRefused(f"kerf would not look at {what}", where=said, hint=_instead(document, kind))
         shapes = partial(_shape, {**decoded.blobs}, state)
         known = _known(kind, decoded.object, state)
+        if isinstance(decoded.object, NodePool):
+            check_node_class(decoded.object, known, state, said)
         made = _as_admitted(decoded.object, known, kind, state)
         made = made if kind.trim is None else kind.trim(made)
         told = f"{what} is new{_others(kind, state)}" if known is None else f"{what}: {_changes(known, made, shapes)}"

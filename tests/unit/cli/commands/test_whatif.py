@@ -155,6 +155,7 @@ REFUSED = {
     ("--set", f"{POOL}.limits.cpu=much"): "[spec.limits.cpu]. It is not set now",
     ("--set", f"{POOL}.disruption.budgets[7].nodes=1"): "spec.disruption.budgets has no item 7",
     ("--set", f"{POOL}.weight.x=1"): "KERF208",
+    ("--set", f"{POOL}.template.spec.nodeClassRef.name=defalt"): "there is no NodeClass defalt",
     ("--set", "pod/a.spec.x=1"): "--apply takes manifests of other kinds",
     ("--set", POOL): "KERF208",
     ("--delete", "pod/zz"): "KERF208: there is no pod zz",
