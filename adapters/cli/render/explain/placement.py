@@ -116,10 +116,10 @@ def _choice(choice: PricedType) -> str:
 
 def launch_text(printer: Printer, launch: Launch) -> None:
     """Print which offerings the cloud was asked for, and what it answered."""
-    offers = ", ".join(_offer(offer) for offer in launch.cheapest[:3])
-    printer.line(
-        f"  asked the cloud for {launch.capacity_type}, {count(launch.offers, 'pool')} of type and zone: {offers}"
-    )
+    shown = [_offer(offer) for offer in launch.cheapest[:3]]
+    more = f" and {launch.offers - len(shown)} more" if launch.offers > len(shown) else ""
+    pools = f"{count(launch.offers, 'pool')} of type and zone: {', '.join(shown)}{more}"
+    printer.line(f"  asked the cloud for {launch.capacity_type}, {pools}")
     if launch.attempts > 1:
         printer.line(f"  {count(launch.attempts, 'attempt')}")
     for error in launch.refused:

@@ -11,7 +11,7 @@ from kerf.adapters.cli.render.explain.claim import claim_text
 from kerf.adapters.cli.render.explain.decision import decision_text
 from kerf.adapters.cli.render.explain.explanation import pool_text
 from kerf.adapters.cli.render.explain.node import methods_text, removal_text
-from kerf.adapters.cli.render.explain.placement import MAX_INSTANCE_TYPES
+from kerf.adapters.cli.render.explain.placement import MAX_INSTANCE_TYPES, launch_text
 from kerf.adapters.cli.render.explain.pod import pod_text
 from kerf.adapters.cli.render.output import Printer
 from kerf.engine.model.karpenter.nodepools import Budget
@@ -208,6 +208,17 @@ def test_each_kind_of_pods_on_a_new_node_says_what_it_asks_for(capsys: pytest.Ca
     told = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert "1 pod of this kind: 750m cpu, 2Gi memory each" in told
     assert "another kind: default/b, default/c: 500m cpu, 1Gi memory each" in told
+
+
+def test_of_the_pools_that_a_launch_names_the_first_are_told_and_how_many_more(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    state = in_service().runtime.state
+    launch = explain_claim(in_service().store, next(iter(state.facts.claims))).launch
+    assert launch is not None
+    for offers, said in ((len(launch.cheapest[:3]), "/h"), (9, f"/h and {9 - len(launch.cheapest[:3])} more")):
+        launch_text(Printer(), replace(launch, offers=offers))
+        assert capsys.readouterr().out.splitlines()[0].endswith(said)
 
 
 def test_a_type_that_nobody_sells_now_has_no_price(capsys: pytest.CaptureFixture[str]) -> None:
