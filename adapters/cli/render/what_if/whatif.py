@@ -115,7 +115,9 @@ def difference_lines(difference: Difference) -> Iterator[str]:
     old, new, pods = difference.old, difference.new, difference.pods
     name = difference.name
     if isinstance(old, NewNode) and isinstance(new, NewNode):
-        yield f"{name} is launched otherwise: {_change_of(old, new)}"
+        # names follow from the position of a decision: by the old one the record and the lines on pods know the node
+        other_name = f", as {name}" if name != old.name else ""
+        yield f"{old.name} is launched otherwise{other_name}: {_change_of(old, new)}"
     elif isinstance(new, NewNode):
         yield f"{name} is launched: {_node(new)}"
         yield _for(pods)

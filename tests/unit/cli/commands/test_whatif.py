@@ -85,6 +85,17 @@ def test_json_has_both_decisions_and_the_plan(kerf: Any, record: Path, life: Wor
     assert answer["changed"]["price"] > answer["unchanged"]["price"]
 
 
+def test_a_node_that_is_launched_otherwise_has_the_name_that_the_record_knows(
+    kerf: Any, record: Path, life: World
+) -> None:
+    recorded = next(e.payload.claim for e in life.store.entries if e.type == "claim.requested")
+    first = position_of_first(life.store, "provision")
+    flags = ("whatif", record, "--at", first - 1, "--no-capacity", "m5.large")
+    (difference,) = json.loads(kerf(*flags, "--json")[1])["differences"]
+    assert difference["old"]["name"] == recorded != difference["name"], "another position is another name"
+    assert f"~ {recorded} is launched otherwise, as {difference['name']}: type m5.large → " in kerf(*flags)[1]
+
+
 def test_pods_that_are_added_get_a_place(kerf: Any, record: Path, tmp_path: Path) -> None:
     manifest = tmp_path / "web.yaml"
     manifest.write_text(PODS)
