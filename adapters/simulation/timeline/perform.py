@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -175,19 +175,38 @@ _DELETE: dict[str, Callable[[Simulation, t.Delete], bool]] = {
 # ── instances ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
+_SELECTED_BY = ("claim", "nodePool", "instanceType", "zone", "capacityType", "node")
+_MAX_SHOWN = 8
+
+
 def selected_instances(simulation: Simulation, action: t.OnInstances) -> list[Instance]:
     """Return the instances that the action selects. Raises `NoSuchTargetError` when there are none."""
     node_of = simulation.cluster.kubelets.node_of
     asked_for = (action.claim, action.node_pool, action.instance_type, action.zone, action.capacity_type, action.node)
-    chosen = []
+    chosen, there = [], []
     for instance in simulation.cloud.alive():
         m = instance.machine
         have = (m.claim, m.node_pool, m.type.name, m.zone, m.capacity_type, node_of(m.instance))
+        there.append(have)
         if all(not want or want == is_ for want, is_ in zip(asked_for, have, strict=True)):
             chosen.append(instance)
     if not chosen:
-        raise NoSuchTargetError("no living instance fits the action")
+        raise NoSuchTargetError("no living instance fits the action", hint=_unfitting(asked_for, there))
     return chosen[: action.count or None]
+
+
+def _unfitting(asked_for: Sequence[str], there: Sequence[Sequence[str]]) -> str:
+    """Say which of the fields no living instance has, with what may be meant or what there is."""
+    if not there:
+        return "No instance lives at this time"
+    for field, want, have in zip(_SELECTED_BY, asked_for, zip(*there, strict=True), strict=True):
+        if want and want not in have:
+            known = sorted({*have} - {""})
+            listed = ", ".join(known[:_MAX_SHOWN]) + (
+                f" and {len(known) - _MAX_SHOWN} more" if known[_MAX_SHOWN:] else ""
+            )
+            return is_it(did_you_mean(want, known)) or f"None has {field} {want}: there is {listed}"
+    return "Each field fits some, and none fits all"
 
 
 def _for_each_instance(what: Callable[[Simulation, str], None]) -> Callable[[Simulation, Any], None]:

@@ -62,6 +62,28 @@ def test_instances_are_chosen_by_all_that_is_given_oldest_first(world: Simulatio
         perform_action(world, t.Rebalance(at=NOW, instance_type="large"))
 
 
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        (t.Interrupt(at=NOW, node_pool="poool"), "Is it pool?"),
+        (t.Interrupt(at=NOW, zone="mars"), "None has zone mars: there is zone-a, zone-b"),
+        (t.Interrupt(at=NOW, zone="zone-b", capacity_type="spot"), "Each field fits some, and none fits all"),
+    ],
+)
+def test_an_action_that_fits_no_instance_is_told_what_there_is(
+    world: Simulation, three: list[str], asked: t.Interrupt, hint: str
+) -> None:
+    with pytest.raises(NoSuchTargetError) as caught:
+        perform_action(world, asked)
+    assert caught.value.hint == hint
+
+
+def test_an_action_before_the_first_instance_is_told_so(world: Simulation) -> None:
+    with pytest.raises(NoSuchTargetError) as caught:
+        perform_action(world, t.Interrupt(at=NOW))
+    assert caught.value.hint == "No instance lives at this time"
+
+
 def test_actions_on_instances(world: Simulation, three: list[str]) -> None:
     """Each action on an instance sends the message that EC2 would send (A-346…A-349)."""
     perform_action(world, t.Maintenance(at=NOW, claim="c1"))
