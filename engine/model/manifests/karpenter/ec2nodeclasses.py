@@ -96,6 +96,8 @@ def _stored(value: Any) -> Any:
 
 
 def _status(report: Report, wire: StatusWire) -> EC2NodeClassStatus:
+    for index, held in enumerate(wire.capacity_reservations):
+        read_time(report, f"status.capacityReservations[{index}].endTime", held.end_time)
     return EC2NodeClassStatus(
         subnets=wire.subnets,
         security_groups=wire.security_groups,

@@ -232,3 +232,11 @@ def test_refused_volume_sizes(size: str) -> None:
     """A volume size of another form is refused (A-37)."""
     document = changed(EC2_NODE_CLASS, DEVICES, [{"ebs": {"volumeSize": size}}])
     assert refusals(document) == {f"{DEVICES}[0].ebs.volumeSize": "KERF306"}
+
+
+def test_a_reservation_whose_end_is_no_time_is_refused() -> None:
+    """It would fail wherever ends are asked for, for all classes (A-126, A-375)."""
+    status = {
+        "capacityReservations": [{"id": "cr-1", "endTime": "2026-03-01T00:00:00Z"}, {"id": "cr-2", "endTime": "soon"}]
+    }
+    assert refusals(EC2_NODE_CLASS | {"status": status}) == {"status.capacityReservations[1].endTime": "KERF308"}
