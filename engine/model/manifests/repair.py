@@ -3,7 +3,7 @@
 msgspec stops at the first value of a wrong type. Here that value is replaced by a neutral one of the right type (text
 for a number, an empty list, …), and the document is decoded again. So the author sees all mistakes at once. A `null` is
 no mistake: Kubernetes takes it for an absent field, and an entry of a map that is null for absent in custom resources,
-and for the empty value in its own kinds.
+and for the empty value in its own kinds. Nor is 2.0 where an integer belongs: kubectl sends 2.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from kerf.engine.model.manifests.violations import Report
+from kerf.engine.model.quantities import LARGEST_AMOUNT
 
 _MOST = 100  # mistakes named per document
 _MISMATCH = re.compile(r"Expected `(?P<expected>[^`]+)`, got `(?P<got>[^`]+)`(?: - at `\$(?P<path>[^`]*)`)?")
@@ -77,6 +78,9 @@ def _mend(document: Any, message: str, report: Report) -> bool:
     expected, got = match["expected"].split(" | "), match["got"]
     holder, key, path = _locate(document, match["path"], got)
     value = holder[key]
+    if got == "float" and "int" in expected and value.is_integer() and abs(value) < LARGEST_AMOUNT:
+        holder[key] = int(value)
+        return True
     if got == "null" and isinstance(holder, dict) and (_is_custom(document) or not path.endswith("]")):
         del holder[key]
         return True
