@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from msgspec import Struct
@@ -12,12 +11,12 @@ from kerf.engine.model.crds.check import check_document
 from kerf.engine.model.crds.ec2nodeclasses import EC2_NODE_CLASS
 from kerf.engine.model.crds.feature_gated import CAPACITY_BUFFER, NODE_OVERLAY
 from kerf.engine.model.crds.kwoknodeclasses import KWOK_NODE_CLASS
+from kerf.engine.model.crds.metadata import check_metadata
 from kerf.engine.model.crds.nodepools import NODE_CLAIM, NODE_POOL
 from kerf.engine.model.crds.schema import Schema, openapi
 from kerf.engine.model.manifests.violations import Report
 
 _MOST_REPLICAS = (1 << 31) - 1
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
 class Column(Struct, frozen=True):
@@ -203,7 +202,7 @@ def admit(document: dict[str, Any], report: Report, *, strict: bool = True) -> K
     kind = BY_NAME.get(f"{document.get('apiVersion')}/{document.get('kind')}")
     if kind is None:
         return None
-    _check_metadata(document.get("metadata"), report)
+    check_metadata(document.get("metadata"), report, namespaced=kind.namespaced, strict=strict)
     check_document(kind.schema, document, report, strict=strict)
     if kind.scale is not None:
         _check_scale(document.get("spec"), report)
@@ -215,19 +214,3 @@ def _check_scale(spec: Any, report: Report) -> None:
     replicas = spec.get("replicas") if isinstance(spec, dict) else None
     if isinstance(replicas, int) and replicas > _MOST_REPLICAS:
         report.add("KERF309", "spec.replicas", f"replicas is at most {_MOST_REPLICAS}, not {replicas}")
-
-
-def _check_metadata(metadata: Any, report: Report) -> None:
-    if metadata is not None and not isinstance(metadata, dict):
-        report.add("KERF303", "metadata", "Expected an object")
-        return
-    name = (metadata or {}).get("name")
-    if name is None and (metadata or {}).get("generateName"):
-        return
-    if not name:
-        report.add("KERF304", "metadata.name", "An object needs a name")
-    elif not isinstance(name, str):
-        report.add("KERF303", "metadata.name", f"Expected a string, got {name}")
-    elif len(name) > 253 or not _NAME.fullmatch(name):
-        hint = "Lower-case letters, digits, - and ., at most 253"
-        report.add("KERF312", "metadata.name", f"{name[:253]!r} is not a name", hint)

@@ -11,8 +11,9 @@ from typing import Any
 from kerf.engine.model.cron import parse as parse_cron
 from kerf.engine.model.durations import parse_go_duration
 from kerf.engine.model.manifests.kind_rules import check_kind
+from kerf.engine.model.manifests.metadata_rules import check_metadata_rules, check_template_metadata
 from kerf.engine.model.manifests.name_rules import check_names
-from kerf.engine.model.manifests.pod_rules import check_label_key, check_label_value, check_labels, check_pod_spec
+from kerf.engine.model.manifests.pod_rules import check_label_key, check_label_value, check_pod_spec
 from kerf.engine.model.manifests.resource_rules import check_resources
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.manifests.volume_rules import check_mounts
@@ -54,9 +55,10 @@ def check_workload(document: Document, version: Version, report: Report) -> None
     if kind in _WITH_SELECTOR:
         _check_selector(document, report)
     where = _POD_SPECS.get(kind, _TEMPLATE)
-    holders = {"metadata": document, ".".join((*where[:-1], "metadata")): _at(document, *where[:-1])}
-    for path, holder in holders.items():
-        check_labels(report, f"{path}.labels", _at(holder, "metadata", "labels"))
+    check_metadata_rules(document.get("metadata"), "metadata", report)
+    if len(where) > 1:
+        metadata = (*where[:-1], "metadata")
+        check_template_metadata(_at(document, *metadata), ".".join(metadata), report)
     spec = _at(document, *where)
     if kind in _WITH_SPEC and document.get("spec") is None:
         report.add("KERF304", "spec", "spec is required")

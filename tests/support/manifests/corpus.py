@@ -328,13 +328,38 @@ EC2_ROWS = [
     Row("A-23", "spec", [...], [{}]),
 ]  # fmt: skip
 
+OWNER: Document = {"apiVersion": "v1", "kind": "K", "name": "n", "uid": "u"}
+METADATA: list[Document] = [
+    {"labels": {"a.b/C": ""}}, {"labels": {"a": None}}, {"annotations": {"A.B/c": "any thing"}}, {"annotations": None},
+    {"annotations": {"a": "x" * 262_143}}, {"finalizers": ["a", "a.b/c"]}, {"ownerReferences": [OWNER, OWNER]},
+    {"generation": 5, "creationTimestamp": None, "uid": "u"}, {"creationTimestamp": "2026-01-01T00:00:00Z"},
+]  # fmt: skip
+NO_METADATA: list[Document] = [
+    {"labels": {"a b": "c"}}, {"labels": {"": "c"}}, {"labels": {"a": "-"}}, {"labels": {"a": "x" * 64}},
+    {"labels": {"A.b/c": ""}},
+    {"labels": {"a": 1}}, {"labels": []}, {"annotations": {"a b": "c"}}, {"annotations": {"": None}},
+    {"annotations": {"a": {}}}, {"annotations": {"a": "x" * 262_144}}, {"finalizers": ["a b"]}, {"finalizers": "a"},
+    {"finalizers": ["orphan", "foregroundDeletion"]}, {"ownerReferences": [{"kind": "K"}]},
+    {"ownerReferences": [OWNER | {"uid": ""}]}, {"ownerReferences": [OWNER | {"x": 1}]},
+    {"ownerReferences": [OWNER | {"controller": True}, OWNER | {"controller": True}]}, {"generation": "1"},
+    {"creationTimestamp": "soon"}, {"clusterName": "c"}, {"Labels": {}}, {"": 1},
+]  # fmt: skip
+METADATA_ROWS = [
+    Row(
+        "metadata",
+        "metadata",
+        [{"name": "x"} | good for good in METADATA],
+        [{"name": "x"} | bad for bad in NO_METADATA],
+    )
+]
+
 TABLE: tuple[tuple[Document, Sequence[Row]], ...] = (
-    (NODE_POOL, POOL_ROWS),
+    (NODE_POOL, [*POOL_ROWS, *METADATA_ROWS]),
     (CLAIM, CLAIM_ROWS),
     (OVERLAY, OVERLAY_ROWS),
-    (BUFFER, BUFFER_ROWS),
+    (BUFFER, [*BUFFER_ROWS, *METADATA_ROWS]),
     (KWOK, KWOK_ROWS),
-    (EC2_NODE_CLASS, EC2_ROWS),
+    (EC2_NODE_CLASS, [*EC2_ROWS, *METADATA_ROWS]),
 )
 
 
