@@ -12,6 +12,7 @@ from kerf.adapters.aws.cloud import AwsCloud
 from kerf.adapters.aws.session import AwsError
 from kerf.adapters.aws.told_once import ToldOnce
 from kerf.adapters.manager.providers.provider import ProviderHost
+from kerf.engine.errors import KerfError, fault_of
 from kerf.engine.record.observations import InputRefused, InterruptionSeen, Observation
 
 NAME_EVERY = 5.0  # seconds between looks for Nodes that have joined
@@ -21,7 +22,8 @@ REFUSED = "UnauthorizedOperation"
 
 
 class InstanceMaintenance:
-    """`name`, `measure` and `look` run until cancelled. What EC2 refuses is reported once for as long as it lasts."""
+    """`name`, `measure` and `look` run until cancelled. What EC2 refuses is reported once for as long as it lasts. So
+    is a defect that an answer of EC2 shows: it ends neither them nor the provider."""
 
     def __init__(self, cloud: AwsCloud, pool: Executor) -> None:
         self._cloud, self._pool = cloud, pool
@@ -42,16 +44,16 @@ class InstanceMaintenance:
                 found = await loop.run_in_executor(self._pool, self._cloud.name, unnamed)
                 self._named |= unnamed.keys() - found.keys()
                 against = (against | found.keys()) - self._named
-                refused = [*found.values()]
-            except AwsError as error:
-                refused = [error]
+                refused: list[KerfError] = [*found.values()]
+            except Exception as error:  # a defect must not end the provider, which would end the controller
+                refused = [fault_of(error, "names of instances")]
             self._report(host, told.news(refused))
             if refused:
                 await asyncio.sleep(LOOK_EVERY)
 
     async def measure(self, host: ProviderHost) -> None:
         """Tell the cloud how much memory Nodes have, whenever Nodes of another type, image or size have registered."""
-        known: set[JoinedNode] = set()
+        known, told = set[JoinedNode](), ToldOnce()
         while True:
             await asyncio.sleep(NAME_EVERY)
             joined = {
@@ -59,8 +61,11 @@ class InstanceMaintenance:
                 for claim, node in await host.joined()
                 if claim.image and node.capacity.get("memory")
             }
-            if joined - known:
-                await asyncio.get_running_loop().run_in_executor(self._pool, self._cloud.learn, joined)
+            try:
+                if joined - known:
+                    await asyncio.get_running_loop().run_in_executor(self._pool, self._cloud.learn, joined)
+            except Exception as error:
+                self._report(host, told.news([fault_of(error, "memory of nodes")]))
             known = joined
 
     async def look(self, host: ProviderHost) -> None:
@@ -70,13 +75,14 @@ class InstanceMaintenance:
         questions, found = [self._cloud.unhealthy, self._cloud.in_ending_blocks], dict[object, list[tuple[str, str]]]()
         await asyncio.sleep(LOOK_AFTER)
         while True:
-            refused = []
+            refused = list[KerfError]()
             for question in tuple(questions):
                 try:
                     found[question] = await loop.run_in_executor(self._pool, question)
-                except AwsError as error:
-                    refused.append(error)
-                    if error.aws_code == REFUSED and question == self._cloud.unhealthy:
+                except Exception as error:
+                    refused.append(fault_of(error, "health of instances"))
+                    denied = isinstance(error, AwsError) and error.aws_code == REFUSED
+                    if denied and question == self._cloud.unhealthy:
                         questions.remove(question)
             self._report(host, told.news(refused))
             await self._tell(host, {problem for problems in found.values() for problem in problems})
@@ -94,7 +100,7 @@ class InstanceMaintenance:
         if news:
             host.put(news)
 
-    def _report(self, host: ProviderHost, refused: Iterable[AwsError]) -> None:
+    def _report(self, host: ProviderHost, refused: Iterable[KerfError]) -> None:
         news = [Observation(InputRefused(error.code, "aws", "instances", message=str(error))) for error in refused]
         if news:
             host.put(news)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -62,6 +63,11 @@ class Host:
             self.enough.set()
         return self.there
 
+    async def joined(self) -> list[tuple[Any, Any]]:
+        """Another size each time, so that there is something to learn."""
+        memory = {"memory": 1 + len(await self.instances()) + self.looks}
+        return [(SimpleNamespace(instance_type="m5.large", image="ami-1"), SimpleNamespace(capacity=memory))]
+
     def put(self, observations: Iterable[Observation]) -> None:
         self.told += [observation.payload for observation in observations]
 
@@ -101,3 +107,40 @@ async def test_a323_an_instance_that_takes_no_tag_keeps_no_other_from_being_name
         running.cancel()
     assert tags.asked[:3] == [["x1", "x2"], ["y1", "y2"], ["x1", "x2"]]
     assert [payload.message for payload in host.told if isinstance(payload, InputRefused)] != []
+
+
+class Malformed:
+    """Its answers have no such field, but for the health of instances."""
+
+    def name(self, instances: dict[str, str]) -> dict[str, AwsError]:
+        raise KeyError("State")
+
+    def learn(self, joined: Iterable[object]) -> None:
+        raise KeyError("State")
+
+    def unhealthy(self) -> list[tuple[str, str]]:
+        return [("i-1", "event_status")]
+
+    def in_ending_blocks(self) -> list[tuple[str, str]]:
+        raise KeyError("State")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("task", ["name", "measure", "look"])
+async def test_an_answer_that_nobody_expected_ends_nothing(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is reported once, and what else there is to ask goes on. It ended the provider, and the controller with it."""
+    for pause in ("LOOK_AFTER", "LOOK_EVERY", "NAME_EVERY"):
+        monkeypatch.setattr(ec2_instances, pause, 0)
+    host = Host()
+    with ThreadPoolExecutor(1) as pool:
+        maintenance = InstanceMaintenance(cast(AwsCloud, Malformed()), pool)
+        running = asyncio.create_task(getattr(maintenance, task)(cast(ProviderHost, host)))
+        async with asyncio.timeout(60):
+            await host.enough.wait()
+        running.cancel()
+    (refused,) = [told for told in host.told if isinstance(told, InputRefused)]
+    assert refused.code == "KERF605"
+    assert "State" in refused.message
+    assert [told.kind for told in host.told if isinstance(told, InterruptionSeen)] == ["event_status"] * (
+        task == "look"
+    )
