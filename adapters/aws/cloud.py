@@ -31,7 +31,7 @@ from kerf.adapters.aws.session import AwsError, Clients, call
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.adapters.aws.told_once import ToldOnce
 from kerf.adapters.aws.zonal_shift import ZonalShifts
-from kerf.engine.errors import InputError, fault_of
+from kerf.engine.errors import InputError, KerfError, fault_of
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.launch_reasons import NO_ADDRESSES, launch_reason
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
@@ -181,21 +181,22 @@ class AwsCloud:
         self._templates.release(node_class.name)
 
     def _kept_tidy(self) -> list[Observation]:
-        """What nobody uses any more goes (A-123, A-237). That templates cannot be swept is said once."""
+        """What nobody uses any more goes (A-123, A-237). That templates cannot be swept is said once. Nothing that goes
+        wrong here keeps classes from being resolved."""
         refusals = list[Observation]()
         try:
             if self._templates.sweep():
                 self._unswept.news([])  # what is refused later is news again
-        except AwsError as error:
-            refusals += _refusals("launch templates", self._unswept.news([error]))
+        except Exception as error:
+            refusals += _refusals("launch templates", self._unswept.news([fault_of(error, "launch templates")]))
         if self._settings.isolated_vpc or self._clock() < self._collect_at:
             return refusals
         self._collect_at = self._clock() + COLLECT_EVERY
         try:
             classes = [known.resolved for known in self._known.values()]
             self._classes.profiles.collect(classes, self._instances.profiles())
-        except AwsError as error:
-            refusals += _refusals("instance profiles", [error])
+        except Exception as error:
+            refusals += _refusals("instance profiles", [fault_of(error, "instance profiles")])
         return refusals
 
     def _observe(self, node_class: EC2NodeClass) -> list[Observation]:
@@ -441,5 +442,5 @@ def _wanted(node_class: EC2NodeClass) -> tuple[object, ...]:
     return node_class.uid, node_class.spec, node_class.deleting, own_annotations(node_class)
 
 
-def _refusals(what: str, refused: Iterable[AwsError]) -> list[Observation]:
+def _refusals(what: str, refused: Iterable[KerfError]) -> list[Observation]:
     return [Observation(InputRefused(error.code, "aws", what, message=str(error))) for error in refused]

@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from kerf.adapters.aws.session import AwsError, Clients, call
+from kerf.adapters.aws.session import Clients, call
 from kerf.adapters.aws.told_once import ToldOnce
+from kerf.engine.errors import KerfError, fault_of
 from kerf.engine.record.observations import TaggedInstance
 
 EVERY = 30_000
@@ -38,21 +39,21 @@ class ZonalShifts:
         self._told = ToldOnce()
         self._instances: dict[str, Whereabouts] = {}
 
-    def refresh(self) -> list[AwsError]:
-        """Ask ARC if that is due. What was known stays where it does not answer. Returns its refusal, once for as long
-        as it is the same."""
+    def refresh(self) -> list[KerfError]:
+        """Ask ARC if that is due. What was known stays where it does not answer, or nobody can read the answer. Returns
+        its refusal, once for as long as it is the same."""
         if not self._cluster or self._clock() < self._due:
             return []
         self._due = self._clock() + EVERY
         try:
             answer = call(self._clients.arc_zonal_shift.get_managed_resource, resourceIdentifier=self._cluster)
-        except AwsError as error:
-            return self._told.news([error])
-        self._ends = {
-            str(shift["awayFrom"]): int(shift["expiryTime"].timestamp() * 1000)
-            for shift in answer.get("zonalShifts", ())
-            if shift.get("appliedStatus") == _APPLIED
-        }
+            self._ends = {
+                str(shift["awayFrom"]): int(shift["expiryTime"].timestamp() * 1000)
+                for shift in answer.get("zonalShifts", ())
+                if shift.get("appliedStatus") == _APPLIED
+            }
+        except Exception as error:
+            return self._told.news([fault_of(error, "zonal shifts")])
         return self._told.news([])
 
     def zones(self) -> tuple[str, ...]:

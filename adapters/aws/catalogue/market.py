@@ -21,6 +21,7 @@ from kerf.adapters.aws.catalogue.pricing import (
 )
 from kerf.adapters.aws.session import AwsError, Clients, filters, pages
 from kerf.adapters.aws.told_once import ToldOnce
+from kerf.engine.errors import KerfError, fault_of
 from kerf.engine.record.observations import InputRefused
 
 REFRESH = 12 * 3_600_000
@@ -55,11 +56,11 @@ class LiveMarket:
         ):
             if self._due[part] > self._clock():
                 continue
-            refused = []
+            refused = list[KerfError]()
             try:
                 renew()
-            except AwsError as error:
-                refused.append(error)
+            except Exception as error:  # classes are resolved with what is known: an answer nobody expected is none
+                refused.append(fault_of(error, part))
             self._due[part] = self._clock() + (RETRY if refused else REFRESH)
             told = [*refused, *(self._unread if part == "types" else ())]
             news += [InputRefused(e.code, "prices", part, message=str(e)) for e in self._told[part].news(told)]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
+from kerf.adapters.aws import zonal_shift
 from kerf.adapters.aws.cloud import AwsCloud
 from kerf.adapters.aws.zonal_shift import EVERY
-from kerf.engine.record.observations import InputRefused
+from kerf.engine.record.observations import InputRefused, NodeClassSeen
 from tests.contract.cloud_contract import order
 from tests.support.servers.aws_world import CLOCK, AwsWorld, Calls, catalogue_of
 
@@ -55,6 +57,18 @@ def test_a215_nothing_is_on_offer_in_a_shifted_zone_until_its_shift_ends(world: 
     assert made.shifted == (zone_id_of(world, "us-west-2a"),)
     CLOCK.now += HOUR  # ARC still lists a shift that has expired
     assert open_zones(cloud) == every
+
+
+def test_a_shift_without_an_end_keeps_no_class_from_being_resolved(
+    world: AwsWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cloud = following(world)
+    monkeypatch.setattr(zonal_shift, "call", lambda *_, **__: {"zonalShifts": [{"appliedStatus": "APPLIED"}]})
+    seen = [o.payload for o in cloud.observe()]
+    assert [payload.ready for payload in seen if isinstance(payload, NodeClassSeen)] == [True]
+    assert [payload.object for payload in seen if isinstance(payload, InputRefused)] == ["zonal shifts"]
+    CLOCK.now += EVERY
+    assert not any(isinstance(o.payload, InputRefused) for o in cloud.observe()), "told once"
 
 
 def test_a215_a_shift_that_is_ended_early_is_over(world: AwsWorld) -> None:

@@ -10,9 +10,12 @@ from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue.facts import facts_of, tables
+from kerf.adapters.aws.catalogue.market import LiveMarket
 from kerf.adapters.aws.catalogue.node_memory import JoinedNode
 from kerf.adapters.aws.cloud import COLLECT_EVERY, AwsCloud
+from kerf.adapters.aws.launch.launch_template import LaunchTemplates
 from kerf.adapters.aws.mock.environment import CLUSTER
+from kerf.adapters.aws.nodeclass.instance_profiles import InstanceProfiles
 from kerf.adapters.aws.nodeclass.resolved import DEPENDENTS, condition, image_of
 from kerf.adapters.aws.nodeclass.resolver import NodeClassResolver
 from kerf.adapters.aws.session import AwsError
@@ -165,6 +168,20 @@ def test_a_136_a_failure_leaves_a_class_that_was_ready_as_it_was(
     monkeypatch.setattr(NodeClassResolver, "resolve", lambda *_: 1 / 0)
     assert [o.payload.code for o in cloud.observe() if isinstance(o.payload, InputRefused)] == ["KERF605"]
     assert cloud.launch(order(world, "still-ready"), intent="1.0", token="still-ready").instance
+
+
+@pytest.mark.parametrize(
+    ("part", "step"), [(LaunchTemplates, "sweep"), (InstanceProfiles, "collect"), (LiveMarket, "_on_demand")]
+)
+def test_a_failure_in_what_classes_share_keeps_none_from_being_resolved(
+    world: AwsWorld, monkeypatch: pytest.MonkeyPatch, part: type, step: str
+) -> None:
+    cloud = world.restarted()
+    world.advance(COLLECT_EVERY)
+    monkeypatch.setattr(part, step, lambda *_: 1 / 0)
+    seen = [o.payload for o in cloud.observe()]
+    assert [payload.ready for payload in seen if isinstance(payload, NodeClassSeen)] == [True]
+    assert [payload.code for payload in seen if isinstance(payload, InputRefused)] == ["KERF605"]
 
 
 def test_a_333_an_instance_has_not_drifted_when_it_is_launched_or_found_again(world: AwsWorld) -> None:

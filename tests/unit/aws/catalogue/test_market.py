@@ -88,6 +88,20 @@ def test_a_369_a_370_what_was_refused_is_asked_for_again_in_a_minute_and_nothing
 
 
 @pytest.mark.parametrize(
+    ("operation", "key"),
+    [("describe_instance_types", "InstanceTypes"), ("describe_instance_type_offerings", "InstanceTypeOfferings")],
+)
+def test_an_answer_that_nobody_can_read_is_asked_for_again_in_a_minute(operation: str, key: str) -> None:
+    """It kept all NodeClasses from being resolved."""
+    region = Region("us-west-2")
+    region.answers[operation] = {key: [None]}
+    market = market_of(region)
+    assert [(refused.code, refused.object) for refused in market.refresh()] == [("KERF605", "types")]
+    assert region.after(RETRY - 1, market) == set()
+    assert operation in region.after(1, market)
+
+
+@pytest.mark.parametrize(
     ("region", "asked", "on_demand"),
     [("us-gov-west-1", False, 0.121), ("us-west-2", True, 0.5), ("cn-north-1", True, 3.5)],
 )
