@@ -61,7 +61,8 @@ def _check_owners(value: Any, path: str, report: Report) -> None:
         for name in _OWNED_BY:
             if owner.get(name) == "":
                 report.add("KERF304", f"{path}[{index}].{name}", "The text may not be empty")
-    in_control = [index for index, owner in owners if owner.get("controller") is True]
+    once = [(index, owner) for index, owner in owners if value.index(owner) == index]  # what stands twice is dropped
+    in_control = [index for index, owner in once if owner.get("controller") is True]
     for index in in_control[1:]:
         at = f"{path}[{index}].controller"
         report.add("KERF309", at, f"An object has one controller, and that is {path}[{in_control[0]}]")

@@ -333,6 +333,7 @@ METADATA: list[Document] = [
     {"labels": {"a.b/C": ""}}, {"labels": {"a": None}}, {"annotations": {"A.B/c": "any thing"}}, {"annotations": None},
     {"annotations": {"a": "x" * 262_143}}, {"finalizers": ["a", "a.b/c"]}, {"ownerReferences": [OWNER, OWNER]},
     {"generation": 5, "creationTimestamp": None, "uid": "u"}, {"creationTimestamp": "2026-01-01T00:00:00Z"},
+    {"ownerReferences": [OWNER | {"controller": True}] * 2},
 ]  # fmt: skip
 NO_METADATA: list[Document] = [
     {"labels": {"a b": "c"}}, {"labels": {"": "c"}}, {"labels": {"a": "-"}}, {"labels": {"a": "x" * 64}},
@@ -341,7 +342,7 @@ NO_METADATA: list[Document] = [
     {"annotations": {"a": {}}}, {"annotations": {"a": "x" * 262_144}}, {"finalizers": ["a b"]}, {"finalizers": "a"},
     {"finalizers": ["orphan", "foregroundDeletion"]}, {"ownerReferences": [{"kind": "K"}]},
     {"ownerReferences": [OWNER | {"uid": ""}]}, {"ownerReferences": [OWNER | {"x": 1}]},
-    {"ownerReferences": [OWNER | {"controller": True}, OWNER | {"controller": True}]}, {"generation": "1"},
+    {"ownerReferences": [OWNER | {"controller": True}, OWNER | {"controller": True, "uid": "v"}]}, {"generation": "1"},
     {"creationTimestamp": "soon"}, {"clusterName": "c"}, {"Labels": {}}, {"": 1},
 ]  # fmt: skip
 METADATA_ROWS = [

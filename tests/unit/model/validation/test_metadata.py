@@ -50,7 +50,7 @@ def test_annotations(metadata: dict[str, Any], wrong: list[tuple[str, str]]) -> 
         ({"ownerReferences": [OWNER, OWNER | {"controller": True}]}, []),
         ({"ownerReferences": [OWNER | {"uid": ""}]}, [("KERF304", "metadata.ownerReferences[0].uid")]),
         (
-            {"ownerReferences": [OWNER | {"controller": True}] * 2},
+            {"ownerReferences": [OWNER | {"controller": True}, OWNER | {"controller": True, "uid": "v"}]},
             [("KERF309", "metadata.ownerReferences[1].controller")],
         ),
     ],
