@@ -94,6 +94,23 @@ def _spreads(report: Report, path: str, value: Any) -> None:
             report.add("KERF305", f"{path}[{number}].whenUnsatisfiable", "minDomains needs DoNotSchedule", hint)
 
 
+_REQUIRED, _PREFERRED = (
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+)
+_OF_SELECTORS: dict[str, Check] = {
+    "labelSelector.matchLabels": check_labels,
+    "labelSelector.matchExpressions[].key": check_label_key,
+    "labelSelector.matchExpressions[].values[]": check_label_value,
+    "matchLabelKeys[]": check_label_key,
+}
+"""What selects the pods that others are spread over, or attract or repel."""
+_AFFINITIES = tuple(
+    f"affinity.{kind}.{term}"
+    for kind in ("podAffinity", "podAntiAffinity")
+    for term in (f"{_REQUIRED}[]", f"{_PREFERRED}[].podAffinityTerm")
+)
+_SELECTORS = ("topologySpreadConstraints[]", *_AFFINITIES)
 _PORT, INT32 = 65_535, (1 << 31) - 1
 _OF_CONTAINERS: dict[str, Check] = {
     "name": check_label_name,
@@ -115,8 +132,13 @@ RULES: dict[str, Check] = {
     "topologySpreadConstraints": _spreads,
     "topologySpreadConstraints[].minDomains": between(1, INT32),
     "volumes[].name": check_label_name,
-    f"{NODE_AFFINITY}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms": filled,
-    f"{NODE_AFFINITY}.preferredDuringSchedulingIgnoredDuringExecution[].weight": between(1, 100),
+    f"{NODE_AFFINITY}.{_REQUIRED}.nodeSelectorTerms": filled,
+    f"{NODE_AFFINITY}.{_REQUIRED}.nodeSelectorTerms[].matchExpressions[].key": check_label_key,
+    f"{NODE_AFFINITY}.{_REQUIRED}.nodeSelectorTerms[].matchExpressions[].values[]": check_label_value,
+    f"{NODE_AFFINITY}.{_PREFERRED}[].weight": between(1, 100),
+    f"{NODE_AFFINITY}.{_PREFERRED}[].preference.matchExpressions[].key": check_label_key,
+    **{f"{holder}.topologyKey": check_label_key for holder in _AFFINITIES},  # that of a spread may be any text
+    **{f"{holder}.{field}": check for holder in _SELECTORS for field, check in _OF_SELECTORS.items()},
     **{f"{holder}[].{field}": check for holder in CONTAINERS for field, check in _OF_CONTAINERS.items()},
 }
 """What each field of a pod's spec has to be; `[]` stands for every entry of a list."""

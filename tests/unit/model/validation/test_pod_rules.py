@@ -14,6 +14,12 @@ REQUIRED, PREFERRED = (
     "requiredDuringSchedulingIgnoredDuringExecution",
     "preferredDuringSchedulingIgnoredDuringExecution",
 )
+NODE_TERMS = (f"{REQUIRED}.nodeSelectorTerms[].", f"{PREFERRED}[].preference.")
+POD_TERMS = tuple(
+    f"affinity.{kind}.{term}."
+    for kind in ("podAffinity", "podAntiAffinity")
+    for term in (f"{REQUIRED}[]", f"{PREFERRED}[].podAffinityTerm")
+)
 CONTAINER = {"name": "c", "image": "i"}
 FIRST = {"name": "first", "image": "i"}
 TERM = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
@@ -35,6 +41,19 @@ BAD: dict[str, tuple[Any, Any, str, str]] = {
     "volumes[].name": ("a-1", "a.b", "KERF312", ""),
     f"affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms": ([TERM], [], "KERF304", ""),
     f"affinity.nodeAffinity.{PREFERRED}[].weight": (100, 101, "KERF309", ""),
+    f"affinity.nodeAffinity.{NODE_TERMS[0]}matchExpressions[].values[]": ("b", "b c", "KERF312", ""),
+    **{f"affinity.nodeAffinity.{term}matchExpressions[].key": ("x.y/z", "a b", "KERF312", "") for term in NODE_TERMS},
+    **{f"{term}topologyKey": ("x.y/z", "a b", "KERF312", "") for term in POD_TERMS},
+    **{
+        f"{term}{field}": row
+        for term in ("topologySpreadConstraints[].", *POD_TERMS)
+        for field, row in {
+            "labelSelector.matchLabels": ({"a": "b"}, {"a": "b c"}, "KERF312", "[a]"),
+            "labelSelector.matchExpressions[].key": ("x.y/z", "a b", "KERF312", ""),
+            "labelSelector.matchExpressions[].values[]": ("b", "b c", "KERF312", ""),
+            "matchLabelKeys[]": ("a", "a b", "KERF312", ""),
+        }.items()
+    },
     **{
         f"{holder}[].{field}": row
         for holder in ("containers", "initContainers")
@@ -57,6 +76,9 @@ WHOLE: dict[str, dict[str, Any]] = {
     "topologySpreadConstraints": SPREAD,
     "ports": {"containerPort": 80},
     PREFERRED: {"weight": 1, "preference": TERM},
+    REQUIRED: {"topologyKey": "z"},
+    "nodeSelectorTerms": TERM,
+    "matchExpressions": {"key": "a", "operator": "Exists"},
 }
 
 
@@ -65,10 +87,17 @@ def with_field(holder: dict[str, Any], field: str, value: Any) -> dict[str, Any]
     step, _, rest = field.partition(".")
     name = step.removesuffix("[]")
     if not rest:
-        return {**holder, name: value}
+        return {**holder, name: value if name == step else [value]}
     if name == step:
         return {**holder, name: with_field(holder.get(name, {}), rest, value)}
-    return {**holder, name: [with_field(WHOLE[name], rest, value)]}
+    return {**holder, name: [with_field(_whole(name, rest), rest, value)]}
+
+
+def _whole(name: str, rest: str) -> dict[str, Any]:
+    """An entry of a list that is fine but for the field in it."""
+    if name == PREFERRED and rest.startswith("podAffinityTerm"):
+        return {"weight": 1, "podAffinityTerm": {"topologyKey": "z"}}
+    return WHOLE[name] | ({"operator": "In", "values": ["v"]} if rest.startswith("values") else {})
 
 
 def found(kind: str, api: str, spec: dict[str, Any], labels: dict[str, str] | None = None) -> list[tuple[str, str]]:
