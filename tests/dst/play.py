@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kerf.adapters.simulation.build import START
-from kerf.adapters.simulation.cluster.node_changes import UNSCHEDULABLE
+from kerf.adapters.simulation.cluster.kubelet import FOREIGN
+from kerf.adapters.simulation.cluster.node_changes import UNSCHEDULABLE, without_taints
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.errors import KerfError
 from kerf.engine.model.kubernetes.pods import PodShape
@@ -75,7 +76,7 @@ class Play(Run):
         if self.scenario.forgets:
             at = random.Random(self.scenario.seed).randrange(5 * MINUTE, STORM)
             clock.at(START + at, "a NodeClaim is lost with the record", lambda: self._lose_claim(simulation))
-        clock.at(START + STORM + HEAL, "users mend", lambda: _heal(simulation))
+        clock.at(START + STORM + HEAL, "users mend", lambda: _heal(simulation, _full(self.scenario)))
         clock.at(START + STORM + CALM - 1, "calm is over", lambda: self._look(simulation))
 
     def _office(self, now: int) -> Runtime:
@@ -154,9 +155,9 @@ def play(scenario: Scenario) -> Outcome:
     return outcome
 
 
-def _heal(simulation: Simulation) -> None:
+def _heal(simulation: Simulation, full: set[str]) -> None:
     """Kubelets that fell silent for good are started again, nodes that will never be ready are deleted, cordons taken
-    off."""
+    off; and somebody else's taints from nodes of NodePools that may be `full` of them."""
     cluster = simulation.cluster
     for name in list(cluster.api.nodes):
         node, machine = cluster.api.nodes[name], cluster.kubelets.machine_of(name)
@@ -168,6 +169,15 @@ def _heal(simulation: Simulation) -> None:
             cluster.lifecycle.recover(name)
         elif machine is not None and not node.ready and simulation.clock.now - node.created > 5 * MINUTE:
             cluster.ask_claim_deletion(machine.claim, "kubectl")
+        if machine is not None and machine.node_pool in full and FOREIGN in cluster.api.nodes[name].taints:
+            cluster.api.put(without_taints(cluster.api.nodes[name], FOREIGN.same))
+
+
+def _full(scenario: Scenario) -> set[str]:
+    """NodePools that have a limit and keep nodes on which nothing runs: these may use up all that there may be."""
+    pools = [document for document in scenario.documents if document.get("kind") == "NodePool"]
+    limited = {pool["metadata"]["name"] for pool in pools if "limits" in pool["spec"]}
+    return _kept(scenario) & limited
 
 
 # ── the end of the calm ────────────────────────────────────────────────────────────────────────────────────────────

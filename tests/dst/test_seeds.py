@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Iterator
 
 import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.adapters.simulation.faults import FaultPlan
 from kerf.engine.model.karpenter.nodepools import Budget, NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod
@@ -26,8 +28,9 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import ClocksAgree, ClocksDiffer, OfficeTaken, TimeSetBack
 from kerf.engine.scheduling import provision
 from kerf.engine.scheduling.relaunch_delay import DelayedPods
+from tests.dst.beginning import NAMESPACE, Document, node_class, node_pool, open_budgets
 from tests.dst.play import Outcome, play
-from tests.dst.scenario import scenario
+from tests.dst.scenario import CALM, STORM, Scenario, scenario
 from tests.support.invariants.clocks import ClockRules
 from tests.support.invariants.grounds import Picture
 from tests.support.invariants.launches import FOR_A_POD, Launches
@@ -60,6 +63,28 @@ def test_a_seed_is_one_scenario_and_one_record() -> None:
     assert first.store.entries == again.store.entries
     assert first.exercised == again.exercised
     assert scenario(3).documents != scenario(4).documents
+
+
+def test_a_node_pool_that_is_full_of_tainted_nodes_is_mended() -> None:
+    """kerf may take none of these nodes away, and launch no other one: only users can help the pods."""
+    requests = {"cpu": "1500m", "memory": "1Gi"}
+    pods = {
+        "metadata": {"labels": {"app": "w"}},
+        "spec": {"containers": [{"name": "c", "resources": {"requests": requests}}]},
+    }
+    metadata, spec = {"name": "w", "namespace": NAMESPACE}, {"replicas": 2, "selector": {"matchLabels": {"app": "w"}}}
+    workload: Document = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata,
+        "spec": {**spec, "template": pods},
+    }
+    pool = node_pool("p", random.Random(0))
+    pool["spec"]["template"]["spec"]["expireAfter"] = "Never"
+    pool["spec"] |= {"limits": {"nodes": "2"}, "disruption": {"budgets": open_budgets(), "consolidateAfter": "Never"}}
+    gone = {"at": f"{(STORM + CALM) // 1000}s", "action": "delete", "kind": "Deployment", **metadata}
+    faults = FaultPlan(tainted=1.0, until=STORM)
+    assert play(Scenario(0, [node_class(), pool, workload], [gone], faults)).broken == []
 
 
 # ── the invariants can be broken ───────────────────────────────────────────────────────────────────────────────────
