@@ -115,6 +115,10 @@ class Requirement(Struct, frozen=True, cache_hash=True):
 
     def intersects(self, other: Requirement) -> bool:
         """Whether some value satisfies both (S-11). Two complements count as sharing one if their bounds do."""
+        if self.gte is self.lte is other.gte is other.lte is None:  # nearly always, and asked for each node of a plan
+            if self.complement:
+                return other.complement or not other.values <= self.values
+            return not (self.values <= other.values if other.complement else self.values.isdisjoint(other.values))
         gte, lte = _merged_bounds(self, other)
         if _crossed(gte, lte):
             return False
