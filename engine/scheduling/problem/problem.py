@@ -104,7 +104,9 @@ class NodeInput(Struct, frozen=True, dict=True):
     total: Resources = {}
 
     def with_pods(self, shapes: Sequence[PodShape]) -> NodeInput:
-        """The node once pods of these shapes are bound to it."""
+        """The node once pods of these shapes are bound to it; without any, itself, with what was compiled of it."""
+        if not shapes:
+            return self
         used = total({**shape.requests, "pods": 1} for shape in shapes)
         ports = tuple(port for shape in shapes for port in shape.host_ports)
         return replace(self, available=added(self.available, used, -1), host_ports=(*self.host_ports, *ports))
