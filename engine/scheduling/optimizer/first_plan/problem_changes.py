@@ -38,7 +38,8 @@ MAX_LEFT_OUT = 8
 LARGE_PROBLEM = 1_000
 """From this many pods on a problem is large: where a spread went wrong, its pods are not settled at once."""
 MAX_GROUPS_CONCERNED = 8
-"""For how many classes of pending pods, and the pods related to them, something is left out."""
+"""For how many classes of pending pods, and the pods related to them, something is left out. So many, too, may follow
+one partner in turn."""
 MAX_GROUPS_AHEAD = 3
 """For how many classes the pending pods are tried to be placed first."""
 MAX_ROUNDS_AHEAD = 3
@@ -124,7 +125,7 @@ def single_changes(problem: Problem, before: ProblemChange, planned: Plan) -> It
             if partners := affinity_partners(problem, group):
                 already = frozenset().union(*before.ahead)
                 yield before.with_ahead(partners | pods_alike(problem, group))
-                yield before.with_next(*in_turn(problem, planned, groups, partners, already))
+                yield before.with_next(*in_turn(problem, planned, groups[:MAX_GROUPS_CONCERNED], partners, already))
     for option in chain(*_options_to_leave_out(problem, before, planned)):
         yield replace(before, left_out=before.left_out | {option})
 
