@@ -23,6 +23,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.entry_types import NAME_OF
 from kerf.engine.record.observations import ObjectGone
 from kerf.projections.cost import PriceOf
+from kerf.projections.prose.amounts import count
 from kerf.replay.errors import PositionUnknown
 from kerf.replay.time_travel.record_beginning import base_as_entries
 
@@ -81,10 +82,11 @@ def fold_into(store: AnyStore, until: int, *folds: Fold, pods: Callable[[Entry],
 
 
 class PriceList:
-    """Prices by offering. `price` takes a launch; `used` and `unlisted` count those with a price here and without."""
+    """Prices by offering, from a file. `price` takes a launch; `used` and `unlisted` count those with a price here and
+    without."""
 
-    def __init__(self, prices: dict[frozenset[str], float | str]) -> None:
-        self._prices = prices
+    def __init__(self, file: Path, prices: dict[frozenset[str], float | str]) -> None:
+        self._file, self._prices = file, prices
         self.used = self.unlisted = 0
 
     def price(self, launch: Launched | Adopted) -> float:
@@ -99,6 +101,12 @@ class PriceList:
         self.used += 1
         return launch.price * (1 + float(found[:-1]) / 100) if isinstance(found, str) else found
 
+    def notes(self, *, unpriced: bool) -> list[str]:
+        """How many nodes the list gave a price; `unpriced`: the others have none in the record either."""
+        kept = "without a price, counted as $0" if unpriced else "kept their recorded price"
+        left = f"; {count(self.unlisted, 'other')} {kept}" if self.unlisted else ""
+        return [f"priced by {self._file}: {count(self.used, 'node')}{left}"]
+
 
 def read_prices(file: Path) -> PriceList:
     """A price list of YAML or JSON: offering → USD per hour, or a share such as "-20%". Raises InputError (KERF212)."""
@@ -110,7 +118,7 @@ def read_prices(file: Path) -> PriceList:
         raise _bad(file, "the file is neither YAML nor JSON") from error
     if not isinstance(found, dict) or not found:
         raise _bad(file, "the file lists no prices")
-    return PriceList({_parts(name): _price(file, name, price) for name, price in found.items()})
+    return PriceList(file, {_parts(name): _price(file, name, price) for name, price in found.items()})
 
 
 def _parts(name: object) -> frozenset[str]:

@@ -28,6 +28,10 @@ def number(amount: float) -> str:
     return f"{amount:,.0f}"
 
 
+def signed_dollars(amount: float) -> str:
+    return f"-{dollars(-amount)}" if amount < 0 else dollars(amount)
+
+
 def hours(amount: float) -> str:
     return f"{amount:,.2f}"
 
@@ -35,6 +39,13 @@ def hours(amount: float) -> str:
 COST: Columns = {"cost": ("COST", dollars), "node_hours": ("NODE HOURS", hours)}
 COST_AND_RATE: Columns = {**COST, "cost_per_hour": ("PER HOUR", dollars)}
 EVICTIONS: Columns = {"evicted": ("EVICTED", number), "forced": ("FORCED", number), "refused": ("REFUSED", number)}
+SAVINGS: Columns = {
+    "saved": ("SAVED", signed_dollars),
+    "gone": ("GONE", number),
+    "replacements": ("REPLACEMENTS", number),
+    "evicted": ("EVICTED", number),
+    "forced": ("FORCED", number),
+}
 CAPACITY: Columns = {"refused": ("REFUSED", number), "launches_lost": ("LAUNCHES LOST", number)}
 CHURN: Columns = {
     "launched": ("LAUNCHED", number),

@@ -15,6 +15,8 @@ from kerf.projections.figures.loops import UNUSED, Loop
 from tests.support.repository import ROOT
 
 RECORD = ROOT / "tests" / "golden" / "workshop-scale-up-and-down"
+CHEAPER_NODE = ROOT / "tests" / "golden" / "cheaper-node"
+DRIFTED = ROOT / "tests" / "golden" / "drifted-replacement-first"
 NO_CAPACITY = ROOT / "tests" / "golden" / "no-capacity"
 IMPORTED = ROOT / "tests" / "golden" / "imported-karpenter-log"
 
@@ -55,6 +57,29 @@ def test_nodes_of_an_imported_record_without_a_price_are_not_said_to_keep_one(
     (note,) = answer["notes"]
     assert note.endswith(" others without a price, counted as $0")
     assert ("priced by" in note, ": 0 nodes" in note) == (True, price == "-10%")
+
+
+def test_what_was_saved_is_told_by_reason_with_the_evictions_that_it_took(kerf: Any) -> None:
+    code, out, err = kerf("cost", CHEAPER_NODE, "--saved")
+    assert (code, err) == (0, "")
+    assert "REASON         SAVED     GONE  REPLACEMENTS  EVICTED  FORCED\n" in out
+    assert "Reckoned as if each node had stayed until a later one came for pods of its NodePool" in out
+    answer = json.loads(kerf("cost", CHEAPER_NODE, "--saved", "--json")[1])
+    (row,) = [row for row in answer["rows"] if row["reason"] == "underutilized"]
+    evicted = json.loads(kerf("evictions", CHEAPER_NODE, "--by", "reason", "--json")[1])
+    assert (row["gone"], row["replacements"]) == (1, 1)
+    assert row["evicted"] == evicted["total"]["evicted"] > 0
+
+
+def test_what_was_saved_may_be_less_than_nothing(kerf: Any) -> None:
+    assert "-$" in kerf("cost", DRIFTED, "--saved")[1]
+
+
+@pytest.mark.parametrize("by", ["workload", "hour"])
+def test_what_was_saved_is_not_divided_by_what_a_node_has_several_of(kerf: Any, by: str) -> None:
+    code, out, err = kerf("cost", RECORD, "--saved", "--by", by)
+    assert (code, out, err) == (2, "", err)
+    assert f"KERF200: --saved is not divided by {by} [--by]" in err
 
 
 @pytest.mark.parametrize("text", ["", "- 1", "m5.large: dear", "m5.large: -3", "spot: -300%", "a: [", "\x00"])
