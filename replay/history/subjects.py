@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
+from kerf.engine.model.did_you_mean import did_you_mean, is_it
 from kerf.engine.model.missing_knowledge import Missing
 from kerf.engine.record.store import Store
 from kerf.replay.errors import SubjectAmbiguous, SubjectUnknown
@@ -14,7 +15,7 @@ from kerf.replay.history.histories import Histories
 from kerf.replay.history.histories_until import histories_of
 from kerf.replay.partial_records import require
 from kerf.replay.record_names.named_entries import NamedEntries
-from kerf.replay.subject_names import kind_of, unknown_subject
+from kerf.replay.subject_names import kind_of, similar_names, unknown_subject
 
 CLAIM, NODE, POD, INSTANCE, POOL, WORKLOAD = "nodeclaim", "node", "pod", "instance", "nodepool", "workload"
 BUDGET = "poddisruptionbudget"
@@ -46,9 +47,21 @@ def subject_of(histories: Histories, text: str) -> Subject:
     what = kind_words(kinds)
     if kinds in ((POD,), (WORKLOAD,)) or "/" in name:
         require(histories.imported, Missing.PODS, f"whether there was a {what} {name!r}")
-    names = (known for kind in kinds for known in _NAMES[kind](histories))
+    names = [known for kind in kinds for known in _NAMES[kind](histories)]
     otherwise = f"A decision is asked for as decision/{name}. " if name.isascii() and name.isdigit() else ""
-    raise unknown_subject(f"the record knows no {what} {name!r}", name, names, otherwise=otherwise)
+    near = [] if kinds == KINDS else _nearer_elsewhere(histories, name, similar_names(name, names))
+    said = f"the record knows no {what} {name!r}"
+    raise SubjectUnknown(said, hint=is_it(near)) if near else unknown_subject(said, name, names, otherwise=otherwise)
+
+
+def _nearer_elsewhere(histories: Histories, name: str, own: tuple[str, ...]) -> list[str]:
+    """Return names to suggest where one of another kind comes nearer than `own`, those of the kind that was asked for.
+    A pod's name ends in letters of chance: who mistypes the name of its workload comes near no pod."""
+    others = [(kind, near) for kind in KINDS for near in similar_names(name, _NAMES[kind](histories))[:1]]
+    best = did_you_mean(name, [*own, *(near for _, near in others)])
+    if own and (not best or best[0] in own):
+        return []
+    return [*(f"{kind}/{near}" for kind, near in others if not own or near == best[0]), *own]
 
 
 def _asked(histories: Histories, text: str) -> tuple[tuple[str, ...], str]:

@@ -71,7 +71,7 @@ def test_a_claim_is_found_by_its_name(histories: Histories) -> None:
 @pytest.mark.parametrize(
     ("text", "near"),
     [("n11", "n1"), ("webb", "default/web"), ("default/aa", "default/a"), ("deploy/wep", "default/web"),
-     ("np/defaut", "default")],
+     ("np/defaut", "default"), ("pod/default/wbe", "workload/default/web"), ("node/defaut", "nodepool/default")],
 )  # fmt: skip
 def test_an_unknown_name_is_answered_with_the_nearest(histories: Histories, text: str, near: str) -> None:
     with pytest.raises(SubjectUnknown, match=f"KERF203.*Is it .*{near}"):
