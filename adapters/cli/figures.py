@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from heapq import merge
 from itertools import chain
 from operator import attrgetter
@@ -12,12 +12,15 @@ from typing import Protocol
 import yaml
 from msgspec import Struct
 
+from kerf.adapters.aws.catalogue.facts import ec2_values
 from kerf.adapters.cli.input.bounded_yaml import read_document
 from kerf.adapters.cli.named_record import named_record
 from kerf.adapters.cli.records import beginning_at, located
 from kerf.adapters.store.open import AnyStore
 from kerf.engine.errors import InputError
 from kerf.engine.model.kubernetes.pods import Pod
+from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
+from kerf.engine.model.mistyped import near_value
 from kerf.engine.record.claim_events import Adopted, Launched
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.entry_types import NAME_OF
@@ -87,11 +90,13 @@ class PriceList:
 
     def __init__(self, file: Path, prices: dict[frozenset[str], float | str]) -> None:
         self._file, self._prices = file, prices
+        self._launched: set[str] = set()  # types, zones and capacity types
         self.used = self.unlisted = 0
 
     def price(self, launch: Launched | Adopted) -> float:
         """The price of the line that names most of type, zone and capacity type; the recorded one if none fits."""
         parts = {launch.instance_type, launch.zone, launch.capacity_type}
+        self._launched |= parts
         fitting = [named for named in self._prices if named <= parts]
         best = max(fitting, key=lambda named: (len(named), launch.instance_type in named, sorted(named)), default=None)
         found = self._prices[best] if best is not None else None
@@ -102,10 +107,22 @@ class PriceList:
         return launch.price * (1 + float(found[:-1]) / 100) if isinstance(found, str) else found
 
     def notes(self, *, unpriced: bool) -> list[str]:
-        """How many nodes the list gave a price; `unpriced`: the others have none in the record either."""
+        """How many nodes the list gave a price (`unpriced`: the others have none in the record either), and what may
+        be mistyped in it."""
         kept = "without a price, counted as $0" if unpriced else "kept their recorded price"
         left = f"; {count(self.unlisted, 'other')} {kept}" if self.unlisted else ""
-        return [f"priced by {self._file}: {count(self.used, 'node')}{left}"]
+        return [f"priced by {self._file}: {count(self.used, 'node')}{left}", *self._mistyped()]
+
+    def _mistyped(self) -> Iterator[str]:
+        """A name that nothing has is noted where the list leaves out the known one that it is spelt like. A list of all
+        types may have newer ones than kerf's tables, and names the others too."""
+        values = ec2_values()
+        known = {*values[INSTANCE_TYPE], *values[ZONE], *values[CAPACITY_TYPE], *self._launched}
+        named = {part for line in self._prices for part in line}
+        for part in sorted(named - known):
+            near = near_value(part, known)
+            if near and near not in named:
+                yield f"{part} is no instance type, zone or capacity type that kerf knows. Is it {near}?"
 
 
 def read_prices(file: Path) -> PriceList:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kerf.adapters.aws.catalogue.facts import tables
 from kerf.adapters.cli.render.figures.loops import show_loops
 from kerf.projections.figures.loops import UNUSED, Loop
 from tests.support.repository import ROOT
@@ -45,6 +46,25 @@ def test_a_price_list_is_used_and_counted(kerf: Any, tmp_path: Path) -> None:
     after = json.loads(kerf("cost", RECORD, "--prices", prices, "--json")[1])
     assert after["total"]["cost"] == pytest.approx(2 * before["total"]["cost"])
     assert after["notes"] == [f"priced by {prices}: 1 node"]
+
+
+@pytest.mark.parametrize(
+    ("mistyped", "meant"), [("m5.lagre", "m5.large"), ("spott", "spot"), ("m5large/spot", "m5.large")]
+)
+def test_a_mistyped_name_in_a_price_list_is_noted(kerf: Any, tmp_path: Path, mistyped: str, meant: str) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(f"{mistyped}: 0.05\n")
+    answer = json.loads(kerf("cost", RECORD, "--prices", prices, "--json")[1])
+    part = mistyped.partition("/")[0]
+    assert answer["notes"][1:] == [f"{part} is no instance type, zone or capacity type that kerf knows. Is it {meant}?"]
+
+
+def test_a_list_of_all_types_may_know_more_of_them_than_kerf(kerf: Any, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yaml"
+    names = [*tables().types, *(name.replace("m8g.", "m99g.") for name in tables().types if "m8g." in name)]
+    prices.write_text("".join(f"{name}: 0.05\n" for name in names) + "us-west-2-lax-1a: +10%\nme-new-1b: 1\n")
+    answer = json.loads(kerf("cost", RECORD, "--prices", prices, "--json")[1])
+    assert answer["notes"] == [f"priced by {prices}: 1 node"]
 
 
 @pytest.mark.parametrize("price", ["0.05", "-10%"])
