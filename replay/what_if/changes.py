@@ -42,6 +42,12 @@ class Applied(Struct, frozen=True):
 Change = Callable[[State], Applied]
 """Makes the observations of a change on a state. Raises ChangeRefused (KERF208)."""
 
+
+def no_change(same: bool) -> str:
+    """Say so where a change leaves everything as it is: "5m0s" and "5m" are written differently and mean the same."""
+    return " (no change)" if same else ""
+
+
 _LARGEST_SETTING = 1 << 53
 _OF_THE_CLUSTER = ("cluster", "cluster_name", "node_classes", "observe")
 """Settings that say whose record it is: another value would make it another record."""
@@ -59,7 +65,8 @@ def set_pool_field(name: str, path: str, value: Any) -> Change:
         was = value_at(before, path)
         changed = _changed_pool(pool, _decoded(before, path, was), _with_value(before, path, value, was))
         check_node_class(changed, pool, state, f"nodepool/{name}.{path}")
-        return Applied(f"nodepool/{name} {path}: {_shown(was)} → {_shown(value)}", (Observation(changed),))
+        told = f"nodepool/{name} {path}: {_shown(was)} → {_shown(value)}"
+        return Applied(told + no_change(changed is pool), (Observation(changed),))
 
     return change
 
@@ -120,7 +127,8 @@ def set_setting(name: str, text: str) -> Change:
         was = getattr(settings, field)
         value = _setting_value(text, kinds[field], name, was)
         changed = replace(settings, **{field: value})
-        return Applied(f"setting {field}: {_shown(was)} → {_shown(value)}", (Observation(SettingsSeen(changed)),))
+        told = f"setting {field}: {_shown(was)} → {_shown(value)}"
+        return Applied(told + no_change(value == was), (Observation(SettingsSeen(changed)),))
 
     return change
 

@@ -14,7 +14,7 @@ from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.record.observations import CatalogueSeen, Observation
 from kerf.engine.state.state import State
 from kerf.replay.errors import ChangeRefused
-from kerf.replay.what_if.changes import Applied, Change
+from kerf.replay.what_if.changes import Applied, Change, no_change
 from kerf.replay.what_if.manifest_fields import unknown_name
 
 
@@ -54,7 +54,7 @@ def _price(text: str) -> Callable[[float], float]:
 def _changed(state: State, pattern: str, change: Callable[[Offering], Offering], what: str, to: str) -> Applied:
     catalogues = {key: state.indexes.blobs.catalogue(digest) for key, digest in sorted(state.facts.catalogues.items())}
     parts = _checked(pattern, catalogues)
-    observations, matched, prices = [], 0, []
+    observations, matched, prices, same = [], 0, [], True
     for node_class, catalogue in catalogues.items():
         types, found = [], 0
         for instance_type in catalogue.types:
@@ -68,6 +68,7 @@ def _changed(state: State, pattern: str, change: Callable[[Offering], Offering],
         matched += found
         if found:
             changed = replace(catalogue, types=tuple(types))
+            same &= changed == catalogue
             digest = content(changed)[0]
             observations.append(Observation(CatalogueSeen(node_class, digest), {digest: changed}))
     if not matched:
@@ -76,7 +77,7 @@ def _changed(state: State, pattern: str, change: Callable[[Offering], Offering],
         )
     was = f"${min(prices):.4f}" if min(prices) == max(prices) else f"${min(prices):.4f} to ${max(prices):.4f}"
     offerings_said = f"{matched} offering{'s' if matched > 1 else ''} at {was}"
-    return Applied(f"{what} ({offerings_said}): {to}", tuple(observations))
+    return Applied(f"{what} ({offerings_said}): {to}{no_change(same)}", tuple(observations))
 
 
 def _checked(pattern: str, catalogues: dict[str, Catalogue]) -> tuple[str, ...]:

@@ -57,6 +57,21 @@ def test_a_decision_is_made_again_with_a_change_before_it(kerf: Any, record: Pat
     assert "Exact is this one decision" in out
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("--set", f"{POOL}.disruption.consolidateAfter=60s"), "consolidateAfter: {was} → 60s (no change)"),
+        (("--set", f"{POOL}.disruption.consolidateAfter=61s"), "consolidateAfter: {was} → 61s"),
+        (("--setting", "batch_idle=1000ms"), "setting batch_idle: 1000 → 1000 (no change)"),
+        (("--price", "m5.large=+0%"), "): +0% (no change)"),
+        (("--price", "m5.large=+1%"), "): +1%"),
+    ],
+)
+def test_a_change_that_is_none_says_so(kerf: Any, change: tuple[str, str], told: str) -> None:
+    answer = json.loads(kerf("whatif", GOLDEN, *change, "--json")[1])
+    assert [said.endswith(told.format(was="1m0s")) for said in answer["changes"]] == [True], answer["changes"]
+
+
 def test_a_position_within_a_turn_is_answered_for_its_end_and_says_so(kerf: Any, record: Path, life: World) -> None:
     inside = next(e.position for e, after in pairwise(life.store.entries) if e.turn == after.turn > 3)
     code, out, err = kerf("whatif", record, "--at", inside, "--setting", "batch_idle=3s")
