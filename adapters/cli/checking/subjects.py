@@ -73,7 +73,7 @@ def store_of(subject: Subject) -> Iterator[Store]:
     length = simulated_time(subject.until) if subject.until else last_action(documents.good) + AFTERWARDS
     with new_record(subject.keep, SIMULATE_HOLDER, say=print_error) as new:
         run = SimulationRun(documents, new.store, start=START, seed=0, quiet=True, settings=Settings(nominations=True))
-        new.keep = run.accepted
+        new.kept = run.accepted
         run.go(length)
         for refusal in run.report(None).refused:
             where = f"{refusal.object} {refusal.field}".strip()

@@ -74,10 +74,15 @@ def simulate(
     last = end or last_action(documents.good) + AFTERWARDS
     with new_record(record, SIMULATE_HOLDER, say=print_error) as new:
         run = SimulationRun(documents, new.store, start=begin, seed=seed, quiet=quiet or json, settings=settings)
-        new.keep = run.accepted
+        new.kept = run.accepted
         for note in unknown_gates(feature_gates):
             run.fold.note(f"feature gate {note.params['gate']}", note)
-        run.go(last)
+        if not run.accepted and not json:
+            for refused in run.simulation.refused:
+                print_error(f"{refused.code}: {refused.message} [{refused.field or refused.object}]")
+            print_error("Nothing is simulated: no document was accepted")
+            return REFUSED
+        run.go(last if run.accepted else 0)
         report = run.report(record if new.kept else None)
     if json:
         emit_json_line(report)

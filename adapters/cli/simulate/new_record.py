@@ -21,16 +21,11 @@ from kerf.engine.record.observations import OfficeTaken
 
 
 class NewRecord:
-    """A record that is being written. Without `keep`, a record that was there before stays."""
+    """A record that is being written. Without `kept` there is none in the end, and one that was there before stays."""
 
-    def __init__(self, store: SQLiteStore, *, replaces: bool) -> None:
+    def __init__(self, store: SQLiteStore) -> None:
         self.store = store
-        self.keep = True
-        self._replaces = replaces
-
-    @property
-    def kept(self) -> bool:
-        return self.keep or not self._replaces
+        self.kept = True
 
 
 @contextmanager
@@ -43,7 +38,7 @@ def new_record(path: Path | None, holder: str, say: Callable[[str], None] = lamb
     """
     if path is None:
         with TemporaryDirectory(prefix="kerf-") as scratch, _created(Path(scratch) / "record.kerf") as store:
-            yield NewRecord(store, replaces=False)
+            yield NewRecord(store)
         return
     if path.is_dir():
         raise RecordExists("a record is a file, and this is a folder", where=str(path), hint="Name a file in it")
@@ -51,7 +46,7 @@ def new_record(path: Path | None, holder: str, say: Callable[[str], None] = lamb
     with private_folder(path) as fresh:
         before = _may_be_replaced(path, holder)
         with _created(fresh) as store:
-            new = NewRecord(store, replaces=before is not None)
+            new = NewRecord(store)
             yield new
         if new.kept:
             force(fresh)

@@ -50,6 +50,28 @@ def test_text_that_is_no_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert codes(outcome) == ["KERF331"] * 4
 
 
+@pytest.mark.parametrize(
+    ("content", "refused"),
+    [
+        (b"just words", "KERF331: the document is a text, and no object ["),
+        (b"SQLite format 3\x00\xff", "KERF331: the file is no UTF-8 text (byte 16) ["),
+        (b"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}", "KERF304: "),
+    ],
+)
+def test_without_a_document_that_is_accepted_nothing_is_simulated(
+    content: bytes, refused: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, record = tmp_path / "a.yaml", tmp_path / "a.kerf"
+    file.write_bytes(content)
+    assert main(["simulate", str(file), "--record", str(record)]) == 1
+    out, err = capsys.readouterr()
+    assert (out, record.exists()) == ("", False)
+    assert err.startswith(refused)
+    assert err.endswith("Nothing is simulated: no document was accepted\n")
+    code, outcome = simulated(capsys, str(file))
+    assert (code, outcome["duration"], len(outcome["refused"])) == (1, 0.0, 1)
+
+
 def test_a_document_that_says_not_what_it_is_is_refused_with_its_place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
