@@ -32,6 +32,7 @@ from kerf.engine.passwords import without_password
 
 if TYPE_CHECKING:
     from cyclopts import App, CycloptsError
+    from rich.console import Console
 
 
 def main(tokens: Sequence[str] | None = None) -> int:
@@ -99,10 +100,20 @@ def parser() -> App:
         version=kerf.__version__,
         help_format="plaintext",
         suppress_keyboard_interrupt=False,
+        console=_plain_console(),
     )
     for command in COMMANDS:
         app.command(command.path, name=command.name)
     return app
+
+
+def _plain_console() -> Console | None:
+    """What help is printed on where NO_COLOR is set; None for the usual, which begins without importing rich."""
+    if not os.environ.get("NO_COLOR"):
+        return None
+    from kerf.adapters.cli.render.console import Output
+
+    return Output()
 
 
 def _run(arguments: list[str]) -> int:

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from errno import EPIPE
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 
-class Lines(Console):
+class Output(Console):
+    """Standard output: no markup is read in what is printed.
+
+    Where NO_COLOR is set there is no escape code at all. Rich leaves out the colours alone, and goes on with bold and
+    dim: but who sets it, for a log say, wants plain text. For TERM=dumb rich leaves out all.
+    """
+
+    def __init__(self, *, soft_wrap: bool = False) -> None:
+        escapes: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+        super().__init__(soft_wrap=soft_wrap, highlight=False, markup=False, emoji=False, color_system=escapes)
+
+
+class Lines(Output):
     """Standard output, without wrapping. It leaves it to `main` what a reader means that has seen enough: rich would
     exit with 1, as what diverged does."""
 
     def __init__(self) -> None:
-        super().__init__(soft_wrap=True, highlight=False, markup=False, emoji=False)
+        super().__init__(soft_wrap=True)
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError(EPIPE, "the reader has seen enough")

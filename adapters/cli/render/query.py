@@ -12,10 +12,10 @@ from itertools import islice
 from typing import Protocol, TextIO
 
 import msgspec
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kerf.adapters.cli.render.console import Output
 from kerf.adapters.cli.render.output import Printer, emit_json
 from kerf.projections.prose.printable import printable, printable_json
 from kerf.projections.tables.columns import columns_of
@@ -47,7 +47,7 @@ def print_table(answer: Answer) -> None:
     more = next(answer.rows, None) is not None
     printer = Printer()
     if printer.terminal:
-        Console(highlight=False, markup=False, emoji=False).print(_fitting(answer, rows))
+        Output().print(_fitting(answer, rows))
     else:
         printer.table(tuple(answer.names), rows)
     if more:

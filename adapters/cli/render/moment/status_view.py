@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
@@ -61,10 +62,11 @@ class StatusView:
         if self._json:
             emit_json_line(with_times(found))
         else:
-            if sys.stdout.isatty():
+            clears = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+            if clears:
                 sys.stdout.write(_CLEAR)
             status_text(Printer(), found, all_nodes=self._all_nodes)
-            if not sys.stdout.isatty():
+            if not clears:
                 Printer().line()
         sys.stdout.flush()
 
