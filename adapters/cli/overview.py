@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import textwrap
 from collections.abc import Iterator
 
 from kerf.adapters.cli.command_table import COMMANDS, DESCRIPTION, GROUPS
+from kerf.adapters.cli.render.width import asked_width, terminal_width
 
-NO_TERMINAL_WIDTH, LEAST_WIDTH = 80, 40
 _FLAGS = {
     "--debug": "Show the traceback of what ended it, and of defects that it survived.",
     "--no-limits": "Let a record take any CPU time and memory.",
@@ -22,7 +21,7 @@ _BOXES = {True: tuple("╭╮╰╯─│"), False: tuple("++++-|")}
 
 def overview() -> str:
     """Usage, description, and all commands by group, with a line of theirs; as wide as the terminal."""
-    width = _width()
+    width = asked_width() or terminal_width()
     lines = ["Usage: kerf COMMAND", "", *textwrap.wrap(DESCRIPTION, width), ""]
     summaries = {command.name: command.summary.replace("`", "") for command in COMMANDS}
     names = max(map(len, (*summaries, *_FLAGS))) + 2
@@ -43,13 +42,6 @@ def _panel(title: str, rows: dict[str, str], width: int, names: int) -> Iterator
             yield f"{side} {(label.ljust(names) + part).ljust(inner)} {side}"
             label = ""
     yield bottom_left + line * (width - 2) + bottom_right
-
-
-def _width() -> int:
-    try:
-        return max(LEAST_WIDTH, os.get_terminal_size(sys.stdout.fileno()).columns)
-    except (OSError, ValueError):  # no terminal, or a stream without a file
-        return NO_TERMINAL_WIDTH
 
 
 def _has_unicode() -> bool:

@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kerf.adapters.cli.render.width import asked_width, terminal_width
+
 
 class Output(Console):
     """Standard output: no markup is read in what is printed.
@@ -21,7 +23,10 @@ class Output(Console):
 
     def __init__(self, *, soft_wrap: bool = False) -> None:
         escapes: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
-        super().__init__(soft_wrap=soft_wrap, highlight=False, markup=False, emoji=False, color_system=escapes)
+        width = asked_width() or terminal_width()  # rich prints nothing where COLUMNS is 0
+        super().__init__(
+            soft_wrap=soft_wrap, highlight=False, markup=False, emoji=False, color_system=escapes, width=width
+        )
 
 
 class Lines(Output):

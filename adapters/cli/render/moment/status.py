@@ -1,4 +1,5 @@
-"""The status of a cluster as text: 80 columns, a line for each thing, bars as eks-node-viewer has them."""
+"""The status of a cluster as text: as wide as the terminal, with 80 columns at most. A line for each thing, and bars
+as eks-node-viewer has them."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from itertools import islice
 from kerf.adapters.cli.render.figures.tables import common_words
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import some
+from kerf.adapters.cli.render.width import text_width
 from kerf.engine.model.missing_knowledge import Missing, words_of
 from kerf.projections.cluster_status.nodes import ALWAYS_SHOWN, fullness
 from kerf.projections.cluster_status.structs import (
@@ -32,11 +34,12 @@ from kerf.projections.prose.amounts import count, duration, moment
 from kerf.projections.prose.few_words import few_words
 from kerf.projections.prose.overlaid_prices import overlaid_words
 
-WIDTH = 80
 MAX_NODES, MAX_WORKLOADS, MAX_UNDER_WAY = 20, 12, 12
 """How many lines of each kind are shown without --all."""
 _STYLES = {FINE: "good", BUSY: "good", DEGRADED: "warning", FAILING: "error"}
-_BAR, _LEAST_NAME, _MOST_NAME = 10, 12, 26
+_BAR, _SHORT_BAR, _LEAST_NAME, _MOST_NAME = 10, 5, 12, 26
+_BESIDE_BARS, _NARROW = 34, 68
+"""The columns of a node's line besides its name and bars; a terminal that is narrower has short bars."""
 _BARRED = (("cpu", "cpu"), ("mem", "memory"))
 """What has a bar: its label and the resource."""
 _GI = 2**30
@@ -70,9 +73,9 @@ def _header(printer: Printer, status: ClusterStatus) -> None:
     nodes = count(totals.nodes, "node") + (f" and {coming} coming" if coming else "")
     nodes = "nodes: not known" if _lacks(status, Missing.NODES) else nodes
     price = "" if _lacks(status, Missing.PRICES) else f", {_price(totals.price)}/h"
-    printer.line(f"{nodes}{price}; pods: {pods}")
-    for line in _wrapped(_recently(status.recent), ""):
-        printer.line(line)
+    for text in (f"{nodes}{price}; pods: {pods}", _recently(status.recent)):
+        for line in _wrapped(text, ""):
+            printer.line(line)
     if status.window_closes:
         printer.line(f"a plan for what waits is made at {moment(status.window_closes)}")
     avoided = _offerings("without capacity lately, not asked for", status.unavailable)
@@ -243,10 +246,14 @@ def _bar(usage: Usage) -> str:
     """Return a bar of what pods ask for, and its share; a node whose resources are not known yet has dots."""
     full, empty = ("█", "░") if _has_unicode() else ("#", ".")
     if not usage.allocatable:
-        return empty * _BAR + "    -"
-    share = usage.requested / usage.allocatable
-    filled = min(_BAR, round(share * _BAR))
-    return full * filled + empty * (_BAR - filled) + f"{min(share, 9.99):5.0%}"
+        return empty * _bar_width() + "    -"
+    share, width = usage.requested / usage.allocatable, _bar_width()
+    filled = min(width, round(share * width))
+    return full * filled + empty * (width - filled) + f"{min(share, 9.99):5.0%}"
+
+
+def _bar_width() -> int:
+    return _BAR if text_width() >= _NARROW else _SHORT_BAR
 
 
 def _pods(node: NodeStatus) -> str:
@@ -274,7 +281,8 @@ def _short_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def _name_width(names: Iterable[str]) -> int:
-    return min(_MOST_NAME, max([_LEAST_NAME, *map(len, names)]))
+    most = min(_MOST_NAME, text_width() - _BESIDE_BARS - 2 * _bar_width())
+    return max(_LEAST_NAME, min(most, max(map(len, names), default=0)))
 
 
 def _price(amount: float) -> str:
@@ -301,10 +309,15 @@ def _gi(amount: int) -> str:
 
 
 def _wrapped(text: str, indent: str) -> list[str]:
-    """Return a text in lines of `WIDTH` at most, broken between words; a longer word stays whole."""
+    """Return a text in lines of `text_width` at most, broken between words; a longer word stays whole."""
     first = "" if text.startswith(" ") else indent
     return textwrap.wrap(
-        text, WIDTH, initial_indent=first, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        text,
+        text_width(),
+        initial_indent=first,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kerf.adapters.cli.render.width import text_width
 from kerf.adapters.store.files.golden import write_golden
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
@@ -40,6 +42,26 @@ def test_the_text_has_80_columns_and_no_colour(kerf: Any, record: Path) -> None:
     assert "  default/huge: 1 pod for 19m59s, 9,313.2Gi memory" in out
     assert "WAITING" in lines
     assert "NODES" in lines
+
+
+@pytest.mark.parametrize(("asked", "most"), [("60", 60), ("200", 200), ("0", 80), ("wide", 80), ("9" * 9_999, 99_999)])
+def test_columns_say_how_wide_the_text_is_also_in_a_pipe(
+    kerf: Any, record: Path, asked: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", asked)
+    lines = kerf("status", record, "--at", "+30m")[1].splitlines()
+    assert max(map(len, lines)) <= most
+    assert kerf("--help")[1].splitlines()[-1].rstrip() == f"╰{'─' * (most - 2)}╯"
+
+
+@pytest.mark.parametrize(("terminal", "width"), [(60, 60), (200, 80), (10, 40)])
+def test_on_a_terminal_text_is_as_wide_as_it_and_80_columns_at_most(
+    terminal: int, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("sys.stdout.fileno", lambda: 1)
+    monkeypatch.setattr("os.get_terminal_size", lambda _: os.terminal_size((terminal, 24)))
+    assert text_width() == width
 
 
 def test_a_nodepool_tells_nodes_that_are_coming_apart(kerf: Any) -> None:
