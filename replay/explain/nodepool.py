@@ -62,7 +62,7 @@ class PoolExplanation(Struct, frozen=True, kw_only=True):
     counts its claims by state, `price` is in USD per hour. `limits` maps resources to what is used and what is allowed;
     `in_flight` nodes that are asked for and not launched yet count as up to `reserved` in addition (S-70).
     `reasons` counts its nodes by the latest verdict (a code). `launches`: how many it made until then, and `failed` how
-    many of them gave nothing.
+    many of them failed.
     """
 
     node_pool: str

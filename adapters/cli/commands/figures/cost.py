@@ -34,8 +34,8 @@ def cost(
     A node costs its price at launch from its launch to its end: list prices, no
     bill. By workload, a node's cost is divided by what its pods request of its CPU
     and memory; what no pod asked for is "(idle)". By reason, it is why the node was
-    launched. The rows always add up to the total. "Per hour" is the mean over the
-    time that is shown.
+    launched. The rows always add up to the total. "Mean per hour" is the cost
+    divided by the time that is shown: no price of a node.
 
     --saved shows instead what kerf saved by taking nodes away: what those that went
     as empty, underutilized or drifted would have cost had they stayed, until later

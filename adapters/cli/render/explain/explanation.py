@@ -98,8 +98,8 @@ def pool_text(printer: Printer, explained: PoolExplanation) -> None:
         )
     for code, number in explained.reasons.items():
         printer.line(f"{count(number, 'node')}: {few_words(code) if code else 'not judged yet'}")
-    failed = f", {explained.failed} of which gave nothing" if explained.failed else ""
-    printer.line(f"{count(explained.launches, 'node')} launched so far{failed}")
+    failed = f", {explained.failed} of which failed" if explained.failed else ""
+    printer.line(f"{count(explained.launches, 'launch')} so far{failed}")
 
 
 def _budget_words(budgets: tuple[PoolBudget, ...]) -> str:

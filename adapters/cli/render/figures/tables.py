@@ -37,7 +37,7 @@ def hours(amount: float) -> str:
 
 
 COST: Columns = {"cost": ("COST", dollars), "node_hours": ("NODE HOURS", hours)}
-COST_AND_RATE: Columns = {**COST, "cost_per_hour": ("PER HOUR", dollars)}
+COST_AND_RATE: Columns = {**COST, "cost_per_hour": ("MEAN PER HOUR", dollars)}
 EVICTIONS: Columns = {"evicted": ("EVICTED", number), "forced": ("FORCED", number), "refused": ("REFUSED", number)}
 SAVINGS: Columns = {
     "saved": ("SAVED", signed_dollars),

@@ -79,6 +79,12 @@ def test_nodes_of_an_imported_record_without_a_price_are_not_said_to_keep_one(
     assert ("priced by" in note, ": 0 nodes" in note) == (True, price == "-10%")
 
 
+def test_what_a_row_cost_in_an_hour_is_said_to_be_a_mean(kerf: Any) -> None:
+    """Beside an instance type it would read like its price."""
+    for arguments in (("--by", "type"), ("--help",)):
+        assert "mean per hour" in kerf("cost", RECORD, *arguments)[1].lower()
+
+
 def test_what_was_saved_is_told_by_reason_with_the_evictions_that_it_took(kerf: Any) -> None:
     code, out, err = kerf("cost", CHEAPER_NODE, "--saved")
     assert (code, err) == (0, "")

@@ -38,6 +38,18 @@ from tests.support.records import position_of
 from tests.support.world import NODE_CLASS, World, pool
 
 
+@pytest.mark.parametrize(
+    ("launches", "failed", "told"), [(77, 20, "77 launches so far, 20 of which failed"), (1, 0, "1 launch so far")]
+)
+def test_launches_of_a_nodepool_count_with_those_that_failed(
+    launches: int, failed: int, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = in_service()
+    explained = explain_pool(world.store, histories_of(world.store), load(world.store), "default")
+    pool_text(Printer(), replace(explained, launches=launches, failed=failed))
+    assert capsys.readouterr().out.endswith(f"\n{told}\n")
+
+
 def test_why_no_nodepool_launches_anything_is_a_line_for_each(capsys: pytest.CaptureFixture[str]) -> None:
     world = World()
     world.prepare(pool("fixed", replicas=0))
