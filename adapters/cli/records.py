@@ -58,6 +58,10 @@ class _NotingCodec(Codec):
         return schema, payload
 
 
+_ENTRIES_READ = "entries read (again counts again):"
+"""Some answers take several readings of a record, so that it may be more than the record has."""
+
+
 @contextmanager
 def opened(
     record: str, *, tells_newer: bool = False, endless: bool = False, decides: bool = False
@@ -72,7 +76,7 @@ def opened(
     """
     limits = nullcontext() if endless or in_database(record) else limited(file_of(record), decides=decides)
     codec = _NotingCodec()
-    with limits, progress_line("entries read:") as codec.tell, closing(open_record(record, codec=codec)) as store:
+    with limits, progress_line(_ENTRIES_READ) as codec.tell, closing(open_record(record, codec=codec)) as store:
         try:
             yield store
             _note_what_was_believed(store)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -15,6 +16,7 @@ from kerf.replay.verify import verify
 from tests.support.repository import ROOT
 
 RECORD = ROOT / "tests" / "golden" / "workshop-scale-up-and-down"
+ENTRIES = 67
 
 
 def on_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,7 +35,7 @@ def test_every_command_on_a_record_tells_and_removes_its_line(
     named = ["np/default"] if command in ("story", "explain") else []
     assert main([command, str(RECORD), *named, "--json"]) == 0
     out, err = capsys.readouterr()
-    said = "decided again up to position" if command == "verify" else "entries read:"
+    said = "decided again up to position" if command == "verify" else "entries read (again counts again):"
     assert f"\r{said} " in err
     assert err.endswith("\r")
     assert [json.loads(line) for line in out.splitlines()] if command == "log" else json.loads(out)
@@ -67,6 +69,16 @@ def test_what_is_printed_removes_the_line_and_inner_work_is_told(
         print_text("text")
         told = capsys.readouterr()
         assert (told.err, told.out) == ("\rinner 2\r" + " " * 7 + "\r", "text\n")
+
+
+def test_entries_that_are_read_again_are_said_to_count_again(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number may be larger than that of the record's entries."""
+    on_terminal(monkeypatch)
+    assert main(["explain", str(RECORD), "np/default", "--json"]) == 0
+    told = re.findall(r"entries read \(again counts again\): (\d+)", capsys.readouterr().err)
+    assert max(map(int, told)) > ENTRIES
 
 
 def test_ctrl_c_says_how_far_it_came_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
