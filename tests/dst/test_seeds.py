@@ -234,9 +234,9 @@ def refused(number: int, at: int) -> Iterator[Entry]:
     yield from (entry_of(event, at) for event in (request, failed))
 
 
-def idle(number: int, *pods: Pod) -> Iterator[Entry]:
+def idle(number: int, *pods: Pod, asked: tuple[RequirementSpec, ...] = ()) -> Iterator[Entry]:
     """A node that comes, and goes as empty."""
-    request, launched = launched_again(number)
+    request, launched = launched_again(number, *asked)
     registered = Registered(request.claim, "n1", 1)
     for event in (request, launched, registered, *pods, Terminated(request.claim, "empty", 1, 0.0)):
         yield entry_of(event, number)
@@ -252,6 +252,12 @@ def test_a290_nodes_that_come_and_go_without_a_pod_are_seen() -> None:
     assert [name for name, _ in refusals_taken_ill(e for node in nodes for e in node)] == ["no nodes for nobody"]
     pod = Pod("u", "other", "p", "", node="n1")
     assert not list(refusals_taken_ill(entry for number in range(IDLE + 1) for entry in idle(number, pod)))
+
+
+def test_a290_nodes_that_did_not_get_what_they_asked_for_are_bounded_elsewhere() -> None:
+    asked = RequirementSpec("example.com/label", "In", ("a",))
+    elsewhere = [entry for number in range(IDLE + 1) for entry in idle(number, asked=(asked,))]
+    assert not list(refusals_taken_ill(elsewhere))
 
 
 def test_a290_launches_that_are_refused_again_and_again_are_seen() -> None:

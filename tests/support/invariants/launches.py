@@ -74,11 +74,19 @@ class Launches:
                 if asked not in event.unmet:
                     self.in_vain.pop((request.node_pool, asked), None)
             return
-        labels = {**event.labels, **request.labels}
-        for asked in request.requirements if event.claim not in self.stale else ():
-            if not expression_holds(Expression(asked.key, asked.operator, asked.values), labels):
-                self.in_vain[request.node_pool, asked] += 1
+        for asked in not_given(request, event) if event.claim not in self.stale else ():
+            self.in_vain[request.node_pool, asked] += 1
         for uid in sorted(self.known.intersection(request.pods)):
             self.for_pods[uid] += 1
             if self.for_pods[uid] > FOR_A_POD:
                 yield "few launches for a pod", f"{self.for_pods[uid]} nodes were launched for {uid}, which waits still"
+
+
+def not_given(request: ev.Requested, launched: ev.Launched) -> list[RequirementSpec]:
+    """What a claim asked for and its launch did not give."""
+    labels = {**launched.labels, **request.labels}
+    return [
+        asked
+        for asked in request.requirements
+        if not expression_holds(Expression(asked.key, asked.operator, asked.values), labels)
+    ]

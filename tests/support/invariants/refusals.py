@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, owned_by
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.entries import Entry
+from tests.support.invariants.launches import not_given
 
 IDLE = 2
 """Nodes that may come and go as empty without a pod, hours after the last trouble."""
@@ -34,8 +35,11 @@ def refusals_taken_ill(entries: Iterable[Entry]) -> Iterator[tuple[str, str]]:
 
 
 def _idle(entries: list[Entry]) -> Iterator[str]:
-    """The claims that were launched, and ended as empty without a pod of their own."""
-    launched = {e.payload.claim for e in entries if isinstance(e.payload, ev.Launched)}
+    """The claims that were launched, and ended as empty without a pod of their own. Those that did not get what they
+    asked for are bounded elsewhere (`launches`)."""
+    asked = {e.payload.claim: e.payload for e in entries if isinstance(e.payload, ev.Requested)}
+    launches = [e.payload for e in entries if isinstance(e.payload, ev.Launched)]
+    launched = {each.claim for each in launches if each.claim not in asked or not not_given(asked[each.claim], each)}
     nodes = {e.payload.claim: e.payload.node for e in entries if isinstance(e.payload, ev.Registered)}
     pods = (e.payload for e in entries if isinstance(e.payload, Pod))
     used = {pod.node for pod in pods if pod.node and not owned_by(pod, DAEMONSET)}
