@@ -219,7 +219,7 @@ class Manager:
             report=reports,
             clocks=self._clocks,
             nominate=self._config.nominate,
-            report_quiet=log.consolidatable,
+            report_quiet=reports.consolidatable,
         )
         self._telemetry.watch(controller)
         tasks = self._start_writers(controller, provider, reports)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -53,14 +54,15 @@ class TurnReports:
         self._decisions.recall(store.scan(begin, end))
 
     def __call__(self, entries: Sequence[Entry]) -> None:
-        """A defect in a report must not stop the controller: it is printed, and the other reports go on."""
         for report in (self._log, self._telemetry, self._send_events, self.gated):
-            try:
+            with _guarded():
                 if report is not None:
                     report(entries)
-            except Exception as error:
-                fault = fault_of(error, "telling")
-                print_error(str(fault))
+
+    def consolidatable(self, turned: dict[str, bool], now: int) -> None:
+        """Tell which claims became Consolidatable, and which ceased to be. No entry of the record says so."""
+        with _guarded():
+            self._log.consolidatable(turned, now)
 
     def lasting(self, now: int) -> list[Happening]:
         """Return the Events whose causes last at `now` (ms since the epoch). No turn may run meanwhile."""
@@ -72,6 +74,16 @@ class TurnReports:
         ]
         if self.events is not None:
             self.events.tell(map(_happening, events))
+
+
+@contextmanager
+def _guarded() -> Iterator[None]:
+    """A defect in a report must not stop the controller: it is printed, and the other reports go on."""
+    try:
+        yield
+    except Exception as error:
+        fault = fault_of(error, "telling")
+        print_error(str(fault))
 
 
 async def repeat_lasting(

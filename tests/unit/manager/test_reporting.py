@@ -87,6 +87,18 @@ def test_a_defect_in_what_is_said_stops_nothing(capsys: pytest.CaptureFixture[st
     assert counted == world.store.entries
 
 
+def test_a_defect_in_what_is_said_of_consolidatable_claims_stops_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """Such as a full disk: whoever keeps their conditions goes on."""
+
+    class Full(LogOutput):
+        def consolidatable(self, turned: Any, now: int) -> None:
+            raise OSError("No space left on device")
+
+    reports, _ = reports_and_entries(Full("debug", []))
+    reports.consolidatable({"default-1": True}, 0)
+    assert "No space left on device" in capsys.readouterr().err
+
+
 def test_a_restart_takes_up_the_latest_plan_for_metrics() -> None:
     """How many pods have no place is known before the next plan (L-402)."""
     world = World()
