@@ -98,13 +98,23 @@ _REQUIRED, _PREFERRED = (
     "requiredDuringSchedulingIgnoredDuringExecution",
     "preferredDuringSchedulingIgnoredDuringExecution",
 )
-_OF_SELECTORS: dict[str, Check] = {
-    "labelSelector.matchLabels": check_labels,
-    "labelSelector.matchExpressions[].key": check_label_key,
-    "labelSelector.matchExpressions[].values[]": check_label_value,
-    "matchLabelKeys[]": check_label_key,
-}
+
+
+def _of_selector(name: str) -> dict[str, Check]:
+    return {
+        f"{name}.matchLabels": check_labels,
+        f"{name}.matchExpressions[].key": check_label_key,
+        f"{name}.matchExpressions[].values[]": check_label_value,
+    }
+
+
+_OF_SELECTORS: dict[str, Check] = {**_of_selector("labelSelector"), "matchLabelKeys[]": check_label_key}
 """What selects the pods that others are spread over, or attract or repel."""
+_OF_AFFINITIES: dict[str, Check] = {
+    **_of_selector("namespaceSelector"),
+    "mismatchLabelKeys[]": check_label_key,
+    "topologyKey": check_label_key,  # that of a spread may be any text
+}
 _AFFINITIES = tuple(
     f"affinity.{kind}.{term}"
     for kind in ("podAffinity", "podAntiAffinity")
@@ -137,7 +147,7 @@ RULES: dict[str, Check] = {
     f"{NODE_AFFINITY}.{_REQUIRED}.nodeSelectorTerms[].matchExpressions[].values[]": check_label_value,
     f"{NODE_AFFINITY}.{_PREFERRED}[].weight": between(1, 100),
     f"{NODE_AFFINITY}.{_PREFERRED}[].preference.matchExpressions[].key": check_label_key,
-    **{f"{holder}.topologyKey": check_label_key for holder in _AFFINITIES},  # that of a spread may be any text
+    **{f"{holder}.{field}": check for holder in _AFFINITIES for field, check in _OF_AFFINITIES.items()},
     **{f"{holder}.{field}": check for holder in _SELECTORS for field, check in _OF_SELECTORS.items()},
     **{f"{holder}[].{field}": check for holder in CONTAINERS for field, check in _OF_CONTAINERS.items()},
 }

@@ -43,7 +43,17 @@ BAD: dict[str, tuple[Any, Any, str, str]] = {
     f"affinity.nodeAffinity.{PREFERRED}[].weight": (100, 101, "KERF309", ""),
     f"affinity.nodeAffinity.{NODE_TERMS[0]}matchExpressions[].values[]": ("b", "b c", "KERF312", ""),
     **{f"affinity.nodeAffinity.{term}matchExpressions[].key": ("x.y/z", "a b", "KERF312", "") for term in NODE_TERMS},
-    **{f"{term}topologyKey": ("x.y/z", "a b", "KERF312", "") for term in POD_TERMS},
+    **{
+        f"{term}{field}": row
+        for term in POD_TERMS
+        for field, row in {
+            "topologyKey": ("x.y/z", "a b", "KERF312", ""),
+            "namespaceSelector.matchLabels": ({"a": "b"}, {"a": "b c"}, "KERF312", "[a]"),
+            "namespaceSelector.matchExpressions[].key": ("x.y/z", "a b", "KERF312", ""),
+            "namespaceSelector.matchExpressions[].values[]": ("b", "b c", "KERF312", ""),
+            "mismatchLabelKeys[]": ("a", "a b", "KERF312", ""),
+        }.items()
+    },
     **{
         f"{term}{field}": row
         for term in ("topologySpreadConstraints[].", *POD_TERMS)
