@@ -118,4 +118,6 @@ def check_node_class(pool: NodePool, before: NodePool | None, state: State, wher
     ready, and what the cloud would make of that NodeClass nobody knows. Raises ChangeRefused (KERF208)."""
     there, asked = state.facts.node_classes, pool.node_class
     if there and asked.key not in there and (before is None or before.node_class != asked):
-        raise unknown_name("NodeClass", asked.name, [key.rpartition("/")[2] for key in there], where)
+        of_kind = f"{asked.group}/{asked.kind}/"
+        known = [key.removeprefix(of_kind) for key in there if key.startswith(of_kind)]
+        raise unknown_name(asked.kind, asked.name, known, where)
