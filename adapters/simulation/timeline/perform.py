@@ -205,7 +205,7 @@ def _unfitting(asked_for: Sequence[str], there: Sequence[Sequence[str]]) -> str:
             listed = ", ".join(known[:_MAX_SHOWN]) + (
                 f" and {len(known) - _MAX_SHOWN} more" if known[_MAX_SHOWN:] else ""
             )
-            return is_it(did_you_mean(want, known)) or f"None has {field} {want}: there is {listed}"
+            return is_it(did_you_mean(want, known)) or f"None has {field} {want}: there is {listed or 'none yet'}"
     return "Each field fits some, and none fits all"
 
 

@@ -84,6 +84,14 @@ def test_an_action_before_the_first_instance_is_told_so(world: Simulation) -> No
     assert caught.value.hint == "No instance lives at this time"
 
 
+def test_an_action_on_a_node_before_one_has_joined_is_told_so(world: Simulation, order: Order) -> None:
+    world.cloud.launch(order("c1", "small"), intent="1.0", token="c1")
+    world.clock.advance(world.clock.now + 5_000)
+    with pytest.raises(NoSuchTargetError) as caught:
+        perform_action(world, t.Interrupt(at=NOW, node="n-1"))
+    assert caught.value.hint == "None has node n-1: there is none yet"
+
+
 def test_actions_on_instances(world: Simulation, three: list[str]) -> None:
     """Each action on an instance sends the message that EC2 would send (A-346…A-349)."""
     perform_action(world, t.Maintenance(at=NOW, claim="c1"))
