@@ -22,6 +22,9 @@ class LoneNodes:
     def see(self, node: Node) -> None:
         if node.deleting:
             self._deleting[node.name] = node
+        else:  # another Node took its name while nobody watched
+            self._deleting.pop(node.name, None)
+            self._drained.discard(node.name)
 
     def asked(self, intents: Iterable[Intent]) -> None:
         self._drained |= {intent.node for intent in intents if isinstance(intent, DeleteNode) and not intent.claim}

@@ -12,6 +12,7 @@ from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Owner, Pod, PodShape
 from kerf.engine.model.labels import EC2NODECLASS, ZONE
 from kerf.engine.model.settings import Settings
+from kerf.engine.record.decisions import DeleteNode
 from kerf.engine.record.observations import (
     EffectAnswered,
     InputRefused,
@@ -27,6 +28,7 @@ from kerf.engine.state.state import Facts, State
 from kerf.projections.metrics.cluster_gauges import cluster_gauges
 from kerf.projections.metrics.counted_claims import counted_claim, disruption_labels
 from kerf.projections.metrics.counters import RecordCounters
+from kerf.projections.metrics.lone_nodes import LoneNodes
 from tests.support.lives import (
     DISRUPTED,
     PODS,
@@ -539,6 +541,17 @@ def test_m17_m18_m20_d140_a_node_without_a_claim_counts_as_a_node_that_ended() -
         assert value(found, "karpenter_nodes_termination_duration_seconds_sum", nodepool="default") == 5
         assert value(found, "karpenter_nodes_lifetime_duration_seconds_sum", nodepool="default") == 65
         assert value(found, "karpenter_nodes_drained_total") == 0, "M-19: only with a NodeClaim"
+
+
+def test_a_node_that_took_the_name_of_one_without_a_claim_is_not_counted_as_that_one() -> None:
+    """The end of the first one was not seen; the second one has a NodeClaim, which counts by itself."""
+    node = Node("lone", provider_id="aws:///us-west-2a/i-9", created=1, deleting=2)
+    nodes = LoneNodes(Facts())
+    nodes.see(node)
+    nodes.asked([DeleteNode("", "lone")])
+    nodes.see(replace(node, deleting=0))
+    nodes.see(replace(node, deleting=3))
+    assert nodes.gone("lone") is None
 
 
 def test_what_is_kept_of_a_claim_goes_with_it() -> None:
