@@ -47,6 +47,7 @@ from kerf.engine.record.observations import (
     ObjectGone,
     SettingsSeen,
 )
+from kerf.engine.state.provisioning_window import going_nodes, going_pods
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.drain_events import BY_FORCE
 from kerf.projections.metrics.counted_claims import CountedClaim, counted_claim, disruption_labels
@@ -73,7 +74,7 @@ class RecordCounters:
     "aws"."""
 
     def __init__(self, state: State, provider: str) -> None:
-        self.provider, self._observes = provider, state.facts.settings.observe
+        self._state, self.provider, self._observes = state, provider, state.facts.settings.observe
         self._families = {
             name: Family(("kerf_" if name in KERFS_OWN else PREFIX) + name, kind, text, labels, bounds)
             for name, kind, text, labels, bounds in COUNTER_DEFINITIONS
@@ -99,7 +100,9 @@ class RecordCounters:
     def recall(self, plan: Entry) -> None:
         """Take up the latest plan, which an earlier process made: the next one may be hours away."""
         if isinstance(plan.payload, Decision) and isinstance(plan.payload.result, ProvisionResult):
-            self._waiting_pods.recall(plan.payload.result, plan.at)
+            nodes = [node for node, _ in going_nodes(self._state)]
+            going = {pod.uid for node in nodes for pod in going_pods(self._state, node)}
+            self._waiting_pods.recall(plan.payload.result, plan.at, going)
 
     def waiting(self) -> Mapping[str, WaitingPod]:
         """Return the pods by uid that are not bound yet, or not ready yet."""

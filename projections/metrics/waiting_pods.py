@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from msgspec import Struct
 
@@ -97,12 +97,12 @@ class WaitingPods:
                 self._observe("pods_scheduling_decision_duration_seconds", pod.seen, entry)
             pod.planned = 0 if uid in nowhere else pod.planned or entry.at
 
-    def recall(self, result: ProvisionResult, at: int) -> None:
+    def recall(self, result: ProvisionResult, at: int, going: Collection[str] = ()) -> None:
         """Take up the plan that an earlier process made. What it was about has been measured then; what it left and has
-        a node by now is left no more."""
+        a node by now is left no more, but for the pods (uids) of nodes that go."""
         self._leave(result)
         for uid in [*self.unplaced, *self.ignored]:
-            if uid not in self.by_uid or self.by_uid[uid].bound:
+            if uid not in going and (uid not in self.by_uid or self.by_uid[uid].bound):
                 self._decided(uid)
         for uid in _pods((*result.unplaced, *result.ignored)):
             if uid in self.by_uid:

@@ -477,6 +477,21 @@ def test_l391_l402_a_restart_goes_on_with_the_pods_that_wait() -> None:
     assert value(found, "karpenter_pods_bound_duration_seconds_sum") == 5
 
 
+def test_l402_a_restart_goes_on_with_the_pods_of_a_node_that_goes() -> None:
+    """They need another place, and the plan has none."""
+    world = in_service()
+    world.see(Observation(replace(world.runtime.state.facts.pools["default"], limits={"cpu": 0})))
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    world.answer_all()
+    show_taint(world)
+    world.after(20_000)
+    metrics = RecordCounters(world.runtime.state, "aws")
+    for entry in world.store.scan(world.runtime.state.facts.plan - 1, world.runtime.state.facts.plan):
+        metrics.recall(entry)
+    for found in (counted(world), scraped(exposition(metrics.families()))):
+        assert value(found, "karpenter_scheduler_unschedulable_pods_count", controller="provisioner") == len(PODS)
+
+
 def test_l389_a_pod_that_is_bound_when_it_is_first_seen_is_timed_until_it_is_ready() -> None:
     """A DaemonSet's, say. How long it was without a node is not known."""
     world = in_service()
