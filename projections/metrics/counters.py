@@ -47,7 +47,6 @@ from kerf.engine.record.observations import (
     ObjectGone,
     SettingsSeen,
 )
-from kerf.engine.state.provisioning_window import going_nodes, going_pods
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.drain_events import BY_FORCE
 from kerf.projections.metrics.counted_claims import CountedClaim, counted_claim, disruption_labels
@@ -56,7 +55,7 @@ from kerf.projections.metrics.families import Family
 from kerf.projections.metrics.lone_nodes import LoneNodes
 from kerf.projections.metrics.methods import EVALUATED, consolidation_type
 from kerf.projections.metrics.movable_pods import MovablePods
-from kerf.projections.metrics.waiting_pods import WaitingPod, WaitingPods
+from kerf.projections.metrics.waiting_pods import WaitingPod, WaitingPods, others_planned_for
 
 _CLOUD_ERRORS = {
     "insufficient-capacity": "InsufficientCapacityError", "nodeclass-not-ready": "NodeClassNotReadyError",
@@ -100,9 +99,7 @@ class RecordCounters:
     def recall(self, plan: Entry) -> None:
         """Take up the latest plan, which an earlier process made: the next one may be hours away."""
         if isinstance(plan.payload, Decision) and isinstance(plan.payload.result, ProvisionResult):
-            nodes = [node for node, _ in going_nodes(self._state)]
-            going = {pod.uid for node in nodes for pod in going_pods(self._state, node)}
-            self._waiting_pods.recall(plan.payload.result, plan.at, going)
+            self._waiting_pods.recall(plan.payload.result, plan.at, others_planned_for(self._state))
 
     def waiting(self) -> Mapping[str, WaitingPod]:
         """Return the pods by uid that are not bound yet, or not ready yet."""

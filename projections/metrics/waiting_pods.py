@@ -10,7 +10,10 @@ from msgspec import Struct
 from kerf.engine.model.kubernetes.pods import Pod, is_provisionable, is_terminal, is_untried
 from kerf.engine.record.decisions import ProvisionResult, Unplaced
 from kerf.engine.record.entries import Entry
+from kerf.engine.scheduling.problem.capacity_buffers import BufferSources, virtual_pods
 from kerf.engine.scheduling.reasons import SchedulingCode
+from kerf.engine.state.provisioning_window import going_nodes, going_pods, has_active_buffers
+from kerf.engine.state.state import State
 
 Observe = Callable[[str, int, Entry], None]
 """Takes a metric's name, the time since when (0 for not at all), and the entry at which the waiting ended."""
@@ -97,12 +100,12 @@ class WaitingPods:
                 self._observe("pods_scheduling_decision_duration_seconds", pod.seen, entry)
             pod.planned = 0 if uid in nowhere else pod.planned or entry.at
 
-    def recall(self, result: ProvisionResult, at: int, going: Collection[str] = ()) -> None:
+    def recall(self, result: ProvisionResult, at: int, others: Collection[str] = ()) -> None:
         """Take up the plan that an earlier process made. What it was about has been measured then; what it left and has
-        a node by now is left no more, but for the pods (uids) of nodes that go."""
+        a node by now is left no more, but for `others` (uids)."""
         self._leave(result)
         for uid in [*self.unplaced, *self.ignored]:
-            if uid not in going and (uid not in self.by_uid or self.by_uid[uid].bound):
+            if uid not in others and (uid not in self.by_uid or self.by_uid[uid].bound):
                 self._decided(uid)
         for uid in _pods((*result.unplaced, *result.ignored)):
             if uid in self.by_uid:
@@ -117,6 +120,17 @@ class WaitingPods:
             group for group in result.unplaced if all(why.code != SchedulingCode.RESERVATION for why in group.reasons)
         ]
         self.unplaced, self.ignored = set(_pods(failed)), set(_pods(result.ignored))
+
+
+def others_planned_for(state: State) -> set[str]:
+    """Return the pods (uids) that plans are about although they do not wait: those of nodes that go, and the virtual
+    ones of CapacityBuffers."""
+    facts = state.facts
+    going = {pod.uid for node, _ in going_nodes(state) for pod in going_pods(state, node)}
+    if not has_active_buffers(facts):
+        return going
+    sources = BufferSources(facts.pod_templates, facts.workloads, state.indexes.blobs.shape)
+    return going | {pod.uid for pod in virtual_pods(facts.buffers.values(), sources)[0]}
 
 
 def _placed(result: ProvisionResult) -> list[str]:

@@ -31,7 +31,7 @@ from kerf.projections.metrics.conditions import ConditionMetrics
 from kerf.projections.metrics.counters import RecordCounters
 from tests.support import lives
 from tests.support.lives import claim_of
-from tests.support.metrics import Samples, scraped, value
+from tests.support.metrics import Samples, counted, scraped, value
 from tests.support.records import whole_life
 from tests.support.world import NODE_CLASS, Mi, World, pool
 from tests.support.worlds.two_nodes import two_nodes
@@ -339,16 +339,26 @@ def test_l415_a_class_whose_object_the_record_leaves_out_has_ready_alone() -> No
     assert value(found, "operator_ec2nodeclass_status_condition_current_status_seconds", type="Ready") == 4
 
 
-def with_buffer() -> World:
+def with_buffer(memory: int = 5_000 * Mi) -> World:
     world = World(capacity_buffers=True)
     world.prepare()
-    shape = PodShape(requests={"memory": 5_000 * Mi})
+    shape = PodShape(requests={"memory": memory})
     digest, _ = content(shape)
     world.see(
         Observation(PodTemplate("shop", "spare", digest), {digest: shape}),
         Observation(CapacityBuffer("buf", "shop", "b", template="spare", replicas=1)),
     )
     return world
+
+
+def test_l402_a_restart_goes_on_with_the_room_of_a_buffer_that_has_no_place() -> None:
+    world = with_buffer(memory=1 << 60)
+    world.after(1_000)
+    metrics = RecordCounters(world.runtime.state, "aws")
+    for entry in world.store.scan(world.runtime.state.facts.plan - 1, world.runtime.state.facts.plan):
+        metrics.recall(entry)
+    for found in (counted(world), scraped(exposition(metrics.families()))):
+        assert value(found, "karpenter_scheduler_unschedulable_pods_count", controller="provisioner") == 1
 
 
 def test_l415_to_l418_conditions_of_a_capacity_buffer() -> None:
