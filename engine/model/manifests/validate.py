@@ -82,7 +82,7 @@ def judge(document: Document, known: Known = CLOSED, published: PublishedSchemas
     if kind is None and schema is not None:
         return Judgement(subject, _verdict(report), tuple(report.violations))
     try:
-        decoded = decode_object(document)
+        decoded = decode_object(_without_status(document) if _ours(document) else document)
         said = (*decoded.notes, *mistyped(decoded.object, decoded.blobs.values(), known))
         notes = tuple(note for note in said if not _wrong(note, report))
         if isinstance(decoded.object, NodePool):
@@ -100,6 +100,11 @@ def judge(document: Document, known: Known = CLOSED, published: PublishedSchemas
     return Judgement(subject, _verdict(report), tuple(report.violations), notes, old)
 
 
+def _without_status(document: Document) -> Document:
+    """Returns what the API server checks of a document: it drops a status. That of its own kinds it reads before."""
+    return {key: value for key, value in document.items() if key != "status"}
+
+
 def _completed(document: Document) -> Document:
     """Returns a document with a name as the API server makes of its generateName."""
     made = generates_name(document)[:_GENERATED_FROM] + "00000"
@@ -111,8 +116,8 @@ def _verdict(report: Report) -> Verdict:
 
 
 def _check_published(schema: Schema, document: Document, published: PublishedSchemas, report: Report) -> None:
-    """Report what the API server of that version would refuse. It drops a status, so that is not looked at."""
-    check(schema, {key: value for key, value in document.items() if key != "status"}, report, strict=True)
+    """Report what the API server of that version would refuse."""
+    check(schema, _without_status(document), report, strict=True)
     check_workload(document, published.version, report)
 
 
