@@ -125,7 +125,8 @@ def single_changes(problem: Problem, before: ProblemChange, planned: Plan) -> It
             if partners := affinity_partners(problem, group):
                 already = frozenset().union(*before.ahead)
                 yield before.with_ahead(partners | pods_alike(problem, group))
-                yield before.with_next(*in_turn(problem, planned, groups[:MAX_GROUPS_CONCERNED], partners, already))
+                if sets := in_turn(problem, planned, groups[:MAX_GROUPS_CONCERNED], partners, already):
+                    yield before.with_next(*sets)
     for option in chain(*_options_to_leave_out(problem, before, planned)):
         yield replace(before, left_out=before.left_out | {option})
 

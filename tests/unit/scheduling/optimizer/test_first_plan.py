@@ -118,6 +118,15 @@ def test_s33_s134_the_last_required_term_does_not_hide_that_topology_keeps_pods_
     assert faults(asked, made) == []
 
 
+def test_s134_no_retry_is_spent_on_a_change_that_changes_nothing() -> None:
+    """So many pods have three retries, and the third one helps: nothing is launched on demand."""
+    together = AffinityTerm(lbl.CAPACITY_TYPE, Selector(APP))
+    pod = shape(500, labels=APP, spread=(spread(lbl.CAPACITY_TYPE),), affinity=(together,))
+    asked = problem(Workloads().add("p", 2_100, pod), ladder(2))
+    assert left(plan(asked))
+    assert not left(first_plan(asked)[1])
+
+
 def test_pods_that_only_spreads_of_others_count_may_be_bound_after_them() -> None:
     work = Workloads().add("zonal", 2, shape(500, labels=APP, spread=(spread(lbl.ZONE),)))
     work.add("guest", 2, shape(100, labels=APP, spread=(spread(lbl.HOSTNAME),), node_selector=IN_Z1))
