@@ -15,7 +15,7 @@ from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReaso
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import effect_keys
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.state_table import STEADY, TAINTED
+from kerf.engine.nodeclaim.state_table import REQUESTED, STEADY, TAINTED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Intent, Move, MoveStepResult, PlannedClaim, TaintNode, UntaintNode, Verdict
 from kerf.engine.scheduling.launchable.withheld import withheld_among
@@ -27,7 +27,7 @@ from kerf.engine.state.moves import ABANDONED, STARTED, WITHDRAWN
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
-VERSION = 18
+VERSION = 19
 
 
 class NextStep(Struct, frozen=True):
@@ -59,6 +59,8 @@ def start(ref: str, move: Move, state: State, now: int) -> NextStep:
     claims = [state.facts.claims[name] for name in move.claims if name in state.facts.claims]
     if len(claims) < len(move.claims) or any(claim.state not in STEADY for claim in claims):
         return _withdrawn(ref, move, Reason.of(DisruptionCode.CHURN, claims=list(move.claims)))
+    if any(_goes(place.claim, state) for place in move.placements if place.claim):
+        return _withdrawn(ref, move, Reason.of(DisruptionCode.SCHEDULING, why="a-node-goes"))
     names = claim_names([replacement.node_pool for replacement in move.replacements], state)
     news = tuple(replace(replacement, name=name) for replacement, name in zip(move.replacements, names, strict=True))
     problem = cluster_of(state, now).base if news else Problem((), {}, (), {})
@@ -78,6 +80,13 @@ def start(ref: str, move: Move, state: State, now: int) -> NextStep:
         requested=news,
         events=tuple(_tainted(claim, move, now) for claim in claims),
     )
+
+
+def _goes(claim: str, state: State) -> bool:
+    """Whether a node that pods are to go to is gone, or going: of a move for drift nothing else asks that again, and it
+    may have waited for its budget (D-108)."""
+    there = state.facts.claims.get(claim)
+    return there is None or there.state not in (REQUESTED, *STEADY)
 
 
 def _is_withheld(new: PlannedClaim, given: PoolInput) -> bool:

@@ -6,11 +6,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from kerf.engine.disruption.moves.execution import start
 from kerf.engine.model.karpenter.nodepool_hash import VERSION
 from kerf.engine.model.karpenter.nodepool_health import MAX_VAIN_LAUNCHES, VainLaunches
 from kerf.engine.model.karpenter.nodepools import Budget, RequirementSpec
 from kerf.engine.nodeclaim.state_table import TAINTED
-from kerf.engine.record.decisions import Decision, MoveStepResult, ProposedMovesResult
+from kerf.engine.record.decisions import Decision, MoveStepResult, Placement, ProposedMovesResult
 from kerf.engine.record.observations import ObjectGone, Observation
 from tests.support.lives import decide, half_empty, in_service
 from tests.support.records import re_derived
@@ -41,6 +42,21 @@ def test_d110_the_nodepool_of_a_replacement_is_deleted_before_the_second_look() 
     world.after(15_000)
     assert results(world, MoveStepResult)[-1].step == "started", "another move, with what there is"
     assert re_derived(world.store) == world.store.entries
+
+
+def test_d108_a_node_that_pods_are_to_go_to_goes_before_the_move_starts() -> None:
+    """Found by a simulation seed: a move for drift had waited for its budget, and nothing asked again."""
+    world = half_empty()
+    world.after(10_000)
+    state = world.runtime.state
+    (move,) = results(world, ProposedMovesResult)[-1].proposed
+    (claim,) = state.facts.claims.values()
+    elsewhere = replace(move, claims=(), why="drifted", replacements=(), placements=(Placement("n1", claim.name, ()),))
+    assert start("1.0", elsewhere, state, START).result.step == "started"
+    claim.state = TAINTED
+    assert start("1.0", elsewhere, state, START).result.step == "withdrawn"
+    del state.facts.claims[claim.name]
+    assert start("1.0", elsewhere, state, START).result.step == "withdrawn"
 
 
 def test_d125_launches_do_not_give_the_label_of_a_replacement_before_the_second_look() -> None:
