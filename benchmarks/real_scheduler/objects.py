@@ -21,7 +21,7 @@ from kerf.engine.scheduling.launchable.daemons import daemon_of_shape, daemons, 
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
-from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
+from kerf.engine.scheduling.pods.pod_requirements import least_hard_skew
 from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem
 from kerf.replay.scenarios.pods import with_defaults
 
@@ -139,11 +139,10 @@ def _told(problem: Problem, claim: OpenedClaim) -> tuple[PlannedPod, ...]:
     pods = {pod.uid: pod for pod in problem.pods}
     told = []
     for pod in sorted(map(pods.__getitem__, claim.pods), key=lambda each: (each.created, each.arrival)):
-        spreads = problem.shapes[pod.shape].spread
-        skews = [spread.max_skew for spread in spreads if spread.when_unsatisfiable == HARD_SPREAD]
+        at_a_time = least_hard_skew(problem.shapes[pod.shape]) or len(pods)
         kind = pod.namespace, pod.shape
         place = -problem.shapes[pod.shape].priority, pod.created, pod.arrival
-        told.append(PlannedPod((pod.namespace, pod.name), place, kind, min(skews, default=len(pods))))
+        told.append(PlannedPod((pod.namespace, pod.name), place, kind, at_a_time))
     return tuple(told)
 
 

@@ -25,7 +25,7 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import LAUNCHED, REGISTERED
 from kerf.engine.scheduling.matching.label_selectors import spread_selector
 from kerf.engine.scheduling.matching.resources import added, fits, total
-from kerf.engine.scheduling.pods.pod_requirements import hard_spreads
+from kerf.engine.scheduling.pods.pod_requirements import hard_spreads, least_hard_skew
 from kerf.engine.state.pods.nominations import is_contested
 from kerf.engine.state.state import State
 
@@ -186,13 +186,12 @@ class PodNominations:
                 yield pod.uid
 
     def _max_skew(self, digest: str, state: State) -> int:
-        """The smallest of a shape's hard spreads; 0 if it has none."""
+        """`least_hard_skew` of a shape by its digest."""
         known = self._skews.get(digest)
         if known is None:
             if len(self._skews) >= MAX_PAIRS_KNOWN:
                 self._skews.clear()
-            constraints = hard_spreads(state.indexes.blobs.shape(digest))
-            known = self._skews[digest] = min((constraint.max_skew for constraint in constraints), default=0)
+            known = self._skews[digest] = least_hard_skew(state.indexes.blobs.shape(digest))
         return known
 
     def _counts(self, pair: Pair, other: Pair, state: State) -> bool:

@@ -21,7 +21,7 @@ from kerf.engine.scheduling.optimizer.node_sets.node_set_search import NodeSetSe
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet
 from kerf.engine.scheduling.optimizer.search.search import Search
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.pods.pod_requirements import hard_spreads
+from kerf.engine.scheduling.pods.pod_requirements import least_hard_skew
 from kerf.engine.scheduling.problem.problem import Problem
 
 MAX_CANDIDATES_RATED = 4
@@ -186,7 +186,6 @@ def _told_at_once(problem: Problem, plan: Plan) -> dict[str, str]:
         if pod.uid in claim_of:
             kind = claim_of[pod.uid], pod.namespace, pod.shape
             alike[kind] += 1
-            skews = (spread.max_skew for spread in hard_spreads(problem.shapes[pod.shape]))
-            if alike[kind] <= min(skews, default=len(problem.pods)):
+            if alike[kind] <= (least_hard_skew(problem.shapes[pod.shape]) or alike[kind]):
                 told[pod.uid] = new_node_name(claim_of[pod.uid])
     return told
