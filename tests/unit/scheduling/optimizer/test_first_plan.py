@@ -13,6 +13,7 @@ from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.kube_scheduler.plan_binding import PlanBinding
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.optimizer.first_plan import first_plan as module
+from kerf.engine.scheduling.optimizer.first_plan.affinity_partners import in_turn
 from kerf.engine.scheduling.optimizer.first_plan.first_plan import MAX_PODS_REPLANNED, MIN_RETRIES, first_plan
 from kerf.engine.scheduling.optimizer.first_plan.problem_changes import LARGE_PROBLEM, ProblemChange, single_changes
 from kerf.engine.scheduling.optimizer.first_plan.related_pods import problem_of_related_pods
@@ -402,6 +403,12 @@ def test_s134_a_small_node_that_is_there_is_not_the_only_one_with_a_partner() ->
 
 def test_s134_none_is_tried_beside_partners_that_cannot_have_it() -> None:
     asked = led(2, 3, 7000)
-    assert {uid for group in first_plan(asked)[1].unplaced for uid in group.pods} == {
-        pod.uid for pod in asked.pods if "follower" in pod.uid
-    }
+    planned = plan(asked)
+    leaders = frozenset(pod.uid for pod in asked.pods if pod.name.startswith("leader"))
+    waiting = [frozenset(group.pods) for group in planned.unplaced]
+    assert in_turn(asked, planned, waiting, leaders, frozenset()) == ()
+    fitting = led(4, 8, 1000)
+    planned = plan(fitting)
+    waiting = [frozenset(group.pods) for group in planned.unplaced]
+    leaders = frozenset(pod.uid for pod in fitting.pods if pod.name.startswith("leader"))
+    assert [len(each) for each in in_turn(fitting, planned, waiting, leaders, frozenset())] == [3, 1, 5, 1]
