@@ -6,6 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.engine.state.state import Facts, State
+from kerf.projections.metrics.cluster_gauges import cluster_gauges
 from kerf.projections.metrics.counters import RecordCounters
 from tests.support.world import World
 
@@ -21,11 +22,21 @@ def scraped(text: bytes) -> Samples:
     return found
 
 
-def counted(world: World) -> Samples:
+def counters(world: World) -> RecordCounters:
+    """What has counted all of the record."""
     metrics = RecordCounters(State(Facts(), world.runtime.state.indexes.blobs), "aws")
     for entry in world.store.entries:
         metrics.apply(entry)
-    return scraped(exposition(metrics.families()))
+    return metrics
+
+
+def counted(world: World) -> Samples:
+    return scraped(exposition(counters(world).families()))
+
+
+def gauges(world: World) -> Samples:
+    """The gauges of now."""
+    return scraped(exposition(cluster_gauges(world.runtime.state, counters(world), world.now)))
 
 
 def value(found: Samples, sample: str, /, **labels: str) -> float:
