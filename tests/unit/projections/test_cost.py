@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from kerf.engine.record.claim_events import Adopted, InstanceVanished, Launched, Requested, Terminated
 from kerf.engine.record.entries import Entry
@@ -14,8 +15,8 @@ from tests.support.records import whole_life
 from tests.support.world import NODE_CLASS
 
 
-def entry(position: int, at: int, payload: object) -> Entry:
-    name = NAME_OF[type(payload)]  # type: ignore[index]
+def entry(position: int, at: int, payload: Struct) -> Entry:
+    name = NAME_OF[type(payload)]
     return Entry(position, position, "s", position, name, 1, at, 0, 1, payload)
 
 
@@ -27,7 +28,7 @@ def launched(claim: str, price: float) -> Launched:
     return Launched(claim, f"i-{claim}", "", "m5.large", "a", "spot", price, {}, {})
 
 
-def folded(*events: tuple[int, object]) -> CostFold:
+def folded(*events: tuple[int, Struct]) -> CostFold:
     cost = CostFold()
     for position, (at, payload) in enumerate(events, 1):
         cost.apply(entry(position, at, payload))

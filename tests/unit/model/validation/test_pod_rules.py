@@ -23,6 +23,7 @@ POD_TERMS = tuple(
 CONTAINER = {"name": "c", "image": "i"}
 FIRST = {"name": "first", "image": "i"}
 TERM = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
+WITH_SELECTOR = ("topologySpreadConstraints[].", *POD_TERMS)
 SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
 BAD: dict[str, tuple[Any, Any, str, str]] = {
     "restartPolicy": ("Never", "Sometimes", "KERF305", ""),
@@ -43,25 +44,19 @@ BAD: dict[str, tuple[Any, Any, str, str]] = {
     f"affinity.nodeAffinity.{PREFERRED}[].weight": (100, 101, "KERF309", ""),
     f"affinity.nodeAffinity.{NODE_TERMS[0]}matchExpressions[].values[]": ("b", "b c", "KERF312", ""),
     **{f"affinity.nodeAffinity.{term}matchExpressions[].key": ("x.y/z", "a b", "KERF312", "") for term in NODE_TERMS},
+    **{f"{term}topologyKey": ("x.y/z", "a b", "KERF312", "") for term in POD_TERMS},
+    **{f"{term}mismatchLabelKeys[]": ("a", "a b", "KERF312", "") for term in POD_TERMS},
+    **{f"{term}matchLabelKeys[]": ("a", "a b", "KERF312", "") for term in WITH_SELECTOR},
     **{
-        f"{term}{field}": row
-        for term in POD_TERMS
+        f"{selector}.{field}": row
+        for selector in (
+            *(f"{term}labelSelector" for term in WITH_SELECTOR),
+            *(f"{term}namespaceSelector" for term in POD_TERMS),
+        )
         for field, row in {
-            "topologyKey": ("x.y/z", "a b", "KERF312", ""),
-            "namespaceSelector.matchLabels": ({"a": "b"}, {"a": "b c"}, "KERF312", "[a]"),
-            "namespaceSelector.matchExpressions[].key": ("x.y/z", "a b", "KERF312", ""),
-            "namespaceSelector.matchExpressions[].values[]": ("b", "b c", "KERF312", ""),
-            "mismatchLabelKeys[]": ("a", "a b", "KERF312", ""),
-        }.items()
-    },
-    **{
-        f"{term}{field}": row
-        for term in ("topologySpreadConstraints[].", *POD_TERMS)
-        for field, row in {
-            "labelSelector.matchLabels": ({"a": "b"}, {"a": "b c"}, "KERF312", "[a]"),
-            "labelSelector.matchExpressions[].key": ("x.y/z", "a b", "KERF312", ""),
-            "labelSelector.matchExpressions[].values[]": ("b", "b c", "KERF312", ""),
-            "matchLabelKeys[]": ("a", "a b", "KERF312", ""),
+            "matchLabels": ({"a": "b"}, {"a": "b c"}, "KERF312", "[a]"),
+            "matchExpressions[].key": ("x.y/z", "a b", "KERF312", ""),
+            "matchExpressions[].values[]": ("b", "b c", "KERF312", ""),
         }.items()
     },
     **{

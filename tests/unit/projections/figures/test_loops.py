@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
+from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.adapters.cli.render.figures.loops import loop_words
@@ -46,7 +47,7 @@ OF_DEPLOYMENT = "apps/v1/ReplicaSet"
 OWNER = Owner(OF_DEPLOYMENT, "web-6d4f8b7c95")
 NOTHING = LifecycleResult("", Reason(""))
 START = 1_767_225_600_000
-Happened = tuple[int, object]
+Happened = tuple[int, Struct]
 
 
 def decided(result: object) -> Decision:
@@ -85,7 +86,7 @@ def loops(*happened: Iterable[Happened]) -> list[Loop]:
     evictions = EvictionsFold(fold)
     ordered = sorted((item for items in happened for item in items), key=lambda item: item[0])
     for position, (at, payload) in enumerate(ordered, start=1):
-        name = NAME_OF[type(payload)]  # type: ignore[index]
+        name = NAME_OF[type(payload)]
         entry = Entry(position, position, "s", position, name, 1, START + at, 0, 1, payload)
         fold.apply(entry)
         evictions.apply(entry)

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.claim_events import Adopted, Launched, Requested, Tainted, Terminated
@@ -20,7 +21,7 @@ from tests.support.simulation.run import HOUR, Run, scale, workshop
 from tests.support.world import NODE_CLASS
 
 START = 1_767_225_600_000
-Happened = tuple[float, object]
+Happened = tuple[float, Struct]
 
 
 def came(claim: str, at: float, price: float, pool: str = "p") -> list[Happened]:
@@ -44,7 +45,7 @@ def saved(*happened: Iterable[Happened], since: float = 0, until: float = 10, by
     ordered = sorted((item for items in happened for item in items), key=lambda item: item[0])
     for position, (hour, payload) in enumerate(ordered, start=1):
         at = START + round(hour * HOUR)
-        fold.apply(Entry(position, position, "s", position, NAME_OF[type(payload)], 1, at, 0, 1, payload))  # type: ignore[index]
+        fold.apply(Entry(position, position, "s", position, NAME_OF[type(payload)], 1, at, 0, 1, payload))
     window = START + round(since * HOUR), START + round(until * HOUR)
     return table(saving_measures(fold, *window), by, ("saved", "gone", "replacements"))
 
