@@ -11,7 +11,7 @@ import json
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from benchmarks.real_scheduler.objects import VOLUME_BOUND, ComingNode, Document, Key, Stage, key_of
+from benchmarks.real_scheduler.objects import VOLUME_BOUND, ComingNode, Document, Key, PlannedPod, Stage, key_of
 from kerf.adapters.kubernetes.objects.pod_nominations import (
     MAX_REQUESTS_UNDER_WAY,
     MAX_SECONDS_TO_SETTLE,
@@ -27,6 +27,7 @@ from kerf.adapters.kubernetes.objects.pod_nominations import (
 )
 from kerf.engine.model.labels import UNREGISTERED_TAINT, ZONE
 from kerf.engine.runtime.pod_nominations import MAX_TIMES_TOLD
+from kerf.engine.scheduling.pods.told_at_once import ToldAtOnce
 from tests.support.controlplane.plane import ControlPlane, collection
 
 FLAGS = {
@@ -72,10 +73,13 @@ class Cluster:
         self._threads = ThreadPoolExecutor(MAX_REQUESTS_UNDER_WAY)
         self._idle = [plane.connection() for _ in range(MAX_REQUESTS_UNDER_WAY)]  # each thread takes one at a time
         self._made: list[Document] = []
-        self._there: list[ComingNode] = []
+        self._there: dict[str, ComingNode] = {}
+        self._planned: dict[Key, PlannedPod] = {}
+        self._place_of: dict[Key, str] = {}  # the node that a planned pod waits for, until it is bound
         self._times = Counter[Key]()  # how often pods were told nodes that are open
         self._told: dict[Key, str] = {}  # the node that a pod was told
         self._open: set[str] = set()  # names of nodes that came and take pods
+        self._at_once = ToldAtOnce()
         self._turn = 0
 
     def carried_out(
@@ -139,7 +143,9 @@ class Cluster:
             self._make({**each.node, "spec": {**each.node["spec"], "taints": taints}})
             for pod in each.daemon_pods:
                 self._make(pod)
-            self._there.append(each)
+            self._there[_name(each)] = each
+            self._planned |= {pod.key: pod for pod in each.pods}
+            self._place_of |= {pod.key: _name(each) for pod in each.pods}
         self._tell(self._items(UNBOUND))
         if self._told:
             self._until_settled()
@@ -166,22 +172,40 @@ class Cluster:
         """Tell pods their planned nodes (KEP-5278), again if the scheduler has cleared it, as
         engine/runtime/pod_nominations.py does: those of the nodes that open, and those of nodes that are open."""
         shown = {key_of(pod): pod.get("status", {}).get("nominatedNodeName", "") for pod in unbound}
+        self._exchange_places(shown)
+        waiting: dict[str, list[PlannedPod]] = {name: [] for name in self._there}
+        for key, name in self._place_of.items():
+            if key in shown:
+                waiting[name].append(self._planned[key])
         due: list[tuple[str, Document]] = []
-        for coming in self._there:
-            name, alike = _name(coming), Counter[tuple[str, str]]()
-            waiting = [pod for pod in coming.pods if pod.key in shown]
-            for pod in sorted(waiting, key=lambda planned: shown[planned.key] != name):
-                if alike[pod.kind] >= pod.at_a_time:
-                    continue
-                alike[pod.kind] += 1
+        for name, coming in self._there.items():
+            waiting[name].sort(key=lambda pod: (shown[pod.key] != name, pod.place))
+            for pod in self._at_once.of(waiting[name], coming.shapes.__getitem__):
                 is_news = self._told.get(pod.key) != name or coming in opening
                 again = name in self._open and self._times[pod.key] < MAX_TIMES_TOLD
-                if not shown[pod.key] and (is_news or again):
+                is_free = not shown[pod.key] or name != shown[pod.key] == self._told.get(pod.key)
+                if is_free and (is_news or again):
                     self._told[pod.key] = name
                     self._times[pod.key] += name in self._open
                     path = f"/api/v1/namespaces/{pod.key[0]}/pods/{pod.key[1]}/status"
                     due.append((path, {"status": {"nominatedNodeName": name}}))
         self._patch_all(due, refused=422)  # it is bound meanwhile
+
+    def _exchange_places(self, waiting: Container[Key]) -> None:
+        """A pod that is bound to another node than planned leaves its place to a pod like it that waits for that node,
+        as in engine/state/pods/targets.py."""
+        if all(key in waiting for key in self._place_of):
+            return
+        for key, node in self._outcome(frozenset(self._place_of)).bindings.items():
+            left = self._place_of.pop(key)
+            kind = self._planned[key].kind
+            alike = [
+                self._planned[other]
+                for other, place in self._place_of.items()
+                if place == node != left and other in waiting and self._planned[other].kind == kind
+            ]
+            if alike:
+                self._place_of[max(alike, key=lambda pod: pod.place).key] = left
 
     def _patch_all(self, patches: Iterable[tuple[str, Document]], refused: int = 200) -> None:
         """Several at a time, as kerf does. `refused`: a status that is as good as success."""
@@ -308,6 +332,8 @@ class Cluster:
                 self._call("DELETE", path, NOW)
         self._made.clear()
         self._there.clear()
+        self._planned.clear()
+        self._place_of.clear()
         self._times.clear()
         self._told.clear()
         self._open.clear()

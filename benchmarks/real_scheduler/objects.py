@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from kerf.engine.model.kubernetes.pods import Resources, Taint
+from kerf.engine.model.kubernetes.pods import PodShape, Resources, Taint
 from kerf.engine.model.labels import ALIASES, HOSTNAME
 from kerf.engine.scheduling.kube_scheduler.node_info import planned_node
 from kerf.engine.scheduling.kube_scheduler.scheduler import new_node_name
@@ -21,7 +21,6 @@ from kerf.engine.scheduling.launchable.daemons import daemon_of_shape, daemons, 
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
-from kerf.engine.scheduling.pods.pod_requirements import least_hard_skew
 from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem
 from kerf.replay.scenarios.pods import with_defaults
 
@@ -39,20 +38,26 @@ VOLUME_BOUND = "pv.kubernetes.io/bind-completed"
 
 
 class PlannedPod(Struct, frozen=True):
-    """A pod that is told its node: as one of at most `at_a_time` pods of its kind. `place`: in the queue."""
+    """A pod that is told its node. `place`: in the queue. `shape`: the digest of its PodShape."""
 
     key: Key
     place: tuple[int, ...]
-    kind: tuple[str, str]
-    at_a_time: int
+    namespace: str
+    shape: str
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        return self.namespace, self.shape
 
 
 class ComingNode(Struct, frozen=True):
-    """A planned node that comes when pods wait already: its daemons' pods, and the pods that are told it."""
+    """A planned node that comes when pods wait already: its daemons' pods, and the pods that are told it, with their
+    shapes by digest."""
 
     node: Document
     daemon_pods: tuple[Document, ...]
     pods: tuple[PlannedPod, ...]
+    shapes: Mapping[str, PodShape]
 
 
 class Stage(Struct, frozen=True):
@@ -124,7 +129,7 @@ def coming_nodes(scenario: Mapping[str, Any], problem: Problem, plan: Plan) -> t
     """The planned nodes, for pods that are told them."""
     sets = _daemon_sets(scenario, problem)
     return tuple(
-        ComingNode(node, tuple(_daemon_pods(node, sets, problem, ())), _told(problem, claim))
+        ComingNode(node, tuple(_daemon_pods(node, sets, problem, ())), _planned_pods(problem, claim), problem.shapes)
         for node, claim in zip(_planned(problem, plan), plan.claims, strict=True)
     )
 
@@ -133,17 +138,14 @@ def _daemon_sets(scenario: Mapping[str, Any], problem: Problem) -> list[tuple[Do
     return list(zip(scenario.get("daemonSets") or [], problem.daemons, strict=True))
 
 
-def _told(problem: Problem, claim: OpenedClaim) -> tuple[PlannedPod, ...]:
-    """The pods of a claim, in the order in which they are made. Of equal ones with a hard spread as many at a time are
-    told their node as their skew allows, as in engine/runtime/pod_nominations.py."""
+def _planned_pods(problem: Problem, claim: OpenedClaim) -> tuple[PlannedPod, ...]:
+    """The pods of a claim, in the order in which they are made."""
     pods = {pod.uid: pod for pod in problem.pods}
-    told = []
+    planned = []
     for pod in sorted(map(pods.__getitem__, claim.pods), key=lambda each: (each.created, each.arrival)):
-        at_a_time = least_hard_skew(problem.shapes[pod.shape]) or len(pods)
-        kind = pod.namespace, pod.shape
         place = -problem.shapes[pod.shape].priority, pod.created, pod.arrival
-        told.append(PlannedPod((pod.namespace, pod.name), place, kind, at_a_time))
-    return tuple(told)
+        planned.append(PlannedPod((pod.namespace, pod.name), place, pod.namespace, pod.shape))
+    return tuple(planned)
 
 
 def key_of(pod: Document) -> Key:

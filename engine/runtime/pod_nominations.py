@@ -9,33 +9,28 @@ kube-scheduler clears the nomination of a pod that it tries in vain, and then tr
 a Node comes, which is closed at first. Who is told again meanwhile loses it again. So pods are told again when that is
 over and their Node opens (`due` with `opening`); else others would take their room. Later they are told at once.
 
-Of pods with a topology spread, as many at a time are nominated for a node as its skew allows: kube-scheduler counts a
-nominated pod as if it were on that node already. With more on each node none of them could be bound first. Who was told
-already comes first, then who came first: kube-scheduler tries them in this order.
+Of pods with a topology spread, as many at a time are nominated for a node as its skew allows (`ToldAtOnce`). Who was
+told already comes first, then who came first: kube-scheduler tries them in this order.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kerf.engine.model.kubernetes.pods import Pod, PodShape
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import LAUNCHED, REGISTERED
-from kerf.engine.scheduling.matching.label_selectors import spread_selector
 from kerf.engine.scheduling.matching.resources import added, fits, total
-from kerf.engine.scheduling.pods.pod_requirements import hard_spreads, least_hard_skew
+from kerf.engine.scheduling.pods.pod_requirements import hard_spreads
+from kerf.engine.scheduling.pods.told_at_once import ToldAtOnce
 from kerf.engine.state.pods.nominations import is_contested
 from kerf.engine.state.state import State
 
-Pair = tuple[str, str]
-"""The namespace and the shape (digest) of a pod."""
 MAX_TIMES_TOLD = 3
 """How often one pod is told a node that is open. Each time that kube-scheduler clears it, it tries the other pods
 anew."""
-MAX_PAIRS_KNOWN = 20_000
-"""For so many pairs of kinds of pods it is kept whether one counts for the other, and for so many kinds their skew."""
 
 
 class _Waiting(NamedTuple):
@@ -58,8 +53,7 @@ class PodNominations:
     def __init__(self, node_name: Callable[[NodeClaim], str]) -> None:
         self.changes = 0
         self._node_name = node_name
-        self._known: dict[tuple[Pair, Pair], bool] = {}
-        self._skews: dict[str, int] = {}  # shape → `_max_skew`
+        self._at_once = ToldAtOnce()
         self._written: dict[str, str] = {}  # pod → the node last written, by this process or an earlier one
         self._times: Counter[str] = Counter()  # pod → how often it was told an open node
         self._shown: set[str] = set()  # pods that have shown what was written last
@@ -155,7 +149,8 @@ class PodNominations:
             else:
                 waits = [pod for pod in waiting.pods if pod is not None]
                 waits.sort(key=lambda pod: (before.get(pod.uid) != node, pod.created, pod.arrival))
-                changed[name] = waiting, list(self._at_a_time(waits, state))
+                told = self._at_once.of(waits, state.indexes.blobs.shape)
+                changed[name] = waiting, [pod.uid for pod in told]
         return changed
 
     def _is_due(self, pod: Pod, waiting: _Waiting, opening: str, state: State) -> bool:
@@ -170,40 +165,6 @@ class PodNominations:
         self._times[uid] += waiting.is_open and waiting.node != opening
         self._shown.discard(uid)
         self._cleared.discard(uid)
-
-    def _at_a_time(self, pods: Iterable[Pod], state: State) -> Iterator[str]:
-        """The pods but those for which, by a spread of either, as many that come before it count as its skew
-        allows."""
-        told: list[Pair] = []
-        for pod in pods:
-            if not self._max_skew(pod.shape, state):
-                yield pod.uid
-                continue
-            pair = pod.namespace, pod.shape
-            others = [other for other in told if self._counts(pair, other, state) or self._counts(other, pair, state)]
-            if all(len(others) < self._max_skew(shape, state) for _, shape in (pair, *others)):
-                told.append(pair)
-                yield pod.uid
-
-    def _max_skew(self, digest: str, state: State) -> int:
-        """`least_hard_skew` of a shape by its digest."""
-        known = self._skews.get(digest)
-        if known is None:
-            if len(self._skews) >= MAX_PAIRS_KNOWN:
-                self._skews.clear()
-            known = self._skews[digest] = least_hard_skew(state.indexes.blobs.shape(digest))
-        return known
-
-    def _counts(self, pair: Pair, other: Pair, state: State) -> bool:
-        """Whether a spread of the one pod counts the other."""
-        known = self._known.get((pair, other))
-        if known is None:
-            shape, labels = state.indexes.blobs.shape(pair[1]), state.indexes.blobs.shape(other[1]).labels
-            selectors = (spread_selector(constraint, pair[0], shape.labels) for constraint in hard_spreads(shape))
-            if len(self._known) >= MAX_PAIRS_KNOWN:
-                self._known.clear()
-            known = self._known[pair, other] = any(selector.selects(other[0], labels) for selector in selectors)
-        return known
 
     def _node_of(self, claim: NodeClaim | None, state: State) -> str:
         if claim is None or claim.state not in (LAUNCHED, REGISTERED):

@@ -8,7 +8,6 @@ nodes are changed as a set (`node_sets.node_set_search`).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
@@ -21,8 +20,8 @@ from kerf.engine.scheduling.optimizer.node_sets.node_set_search import NodeSetSe
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet
 from kerf.engine.scheduling.optimizer.search.search import Search
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.pods.pod_requirements import least_hard_skew
-from kerf.engine.scheduling.problem.problem import Problem
+from kerf.engine.scheduling.pods.told_at_once import ToldAtOnce
+from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 MAX_CANDIDATES_RATED = 4
 """How many of the cheapest candidates are rated, besides the first plan."""
@@ -65,6 +64,7 @@ class BindableChoice:
         self._node_set_search = NodeSetSearch(search.node_sets, effort, search.keeps_spreads)
         self._first_price = self._below = search.candidates[0].price
         self._effort_spent = False
+        self._at_once = ToldAtOnce()
 
     def best(self) -> RatedCandidate | None:
         """The best of the candidates and of those made from them; None if the effort is too little to rate the
@@ -172,20 +172,19 @@ class BindableChoice:
         if not self._problem.settings.nominations:
             return RatedCandidate(candidate, node_set.bindings.unbound, self._node_set_search.later_price(node_set))
         if node_set.bindings.unbound and not plan.placements:
-            node_set = self._node_sets.with_told(node_set, _told_at_once(self._problem, plan))
+            node_set = self._node_sets.with_told(node_set, self._told_at_once(plan))
         return None if node_set is None else RatedCandidate(candidate, node_set.bindings.unbound, 0.0)
 
-
-def _told_at_once(problem: Problem, plan: Plan) -> dict[str, str]:
-    """The new nodes (by name) of the pods (uids) that are told theirs at once: of those with a hard spread as many of a
-    kind on each node as its skew allows (engine/runtime/pod_nominations.py)."""
-    told: dict[str, str] = {}
-    alike = Counter[tuple[int, str, str]]()
-    claim_of = {uid: number for number, claim in enumerate(plan.claims) for uid in claim.pods}
-    for pod in sorted(problem.pods, key=lambda pod: SCHEDULER_VARIANTS[0].queue_key(pod, 0)):
-        if pod.uid in claim_of:
-            kind = claim_of[pod.uid], pod.namespace, pod.shape
-            alike[kind] += 1
-            if alike[kind] <= (least_hard_skew(problem.shapes[pod.shape]) or alike[kind]):
-                told[pod.uid] = new_node_name(claim_of[pod.uid])
-    return told
+    def _told_at_once(self, plan: Plan) -> dict[str, str]:
+        """The new nodes (by name) of the pods (uids) that are told theirs at once."""
+        in_queue = sorted(self._problem.pods, key=lambda pod: SCHEDULER_VARIANTS[0].queue_key(pod, 0))
+        pods_of: dict[int, list[PendingPod]] = {}
+        claim_of = {uid: number for number, claim in enumerate(plan.claims) for uid in claim.pods}
+        for pod in in_queue:
+            if pod.uid in claim_of:
+                pods_of.setdefault(claim_of[pod.uid], []).append(pod)
+        return {
+            pod.uid: new_node_name(number)
+            for number, pods in pods_of.items()
+            for pod in self._at_once.of(pods, self._problem.shapes.__getitem__)
+        }

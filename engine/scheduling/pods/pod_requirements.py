@@ -17,12 +17,6 @@ def hard_spreads(shape: PodShape) -> list[SpreadConstraint]:
     return [spread for spread in shape.spread if spread.when_unsatisfiable == HARD_SPREAD]
 
 
-def least_hard_skew(shape: PodShape) -> int:
-    """The smallest skew that a hard spread of the shape allows: so many of its pods at a time can be told one node,
-    since kube-scheduler counts a nominated pod as if it were there (KEP-5278). 0 without such a spread."""
-    return min((spread.max_skew for spread in hard_spreads(shape)), default=0)
-
-
 def spread_keys(shape: PodShape) -> frozenset[str]:
     """The labels that the pod is spread over, whether it must be or not."""
     return frozenset([normalise(constraint.topology_key) for constraint in shape.spread])

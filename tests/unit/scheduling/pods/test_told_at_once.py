@@ -1,0 +1,53 @@
+"""Which pods of one node are told it at the same time: kube-scheduler counts told pods for hard spreads (KEP-5278)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from kerf.engine.model.kubernetes.pods import PodShape, Selector, SpreadConstraint
+from kerf.engine.model.labels import ZONE
+from kerf.engine.scheduling.pods.told_at_once import ToldAtOnce
+
+
+class Named(Struct, frozen=True):
+    name: str
+    shape: str
+    namespace: str = "default"
+
+
+def over_zones(app: str, of: str, skew: int = 1, when: str = "DoNotSchedule") -> PodShape:
+    """A pod of `app` that is spread with the pods of another app."""
+    spread = SpreadConstraint(ZONE, max_skew=skew, when_unsatisfiable=when, selector=Selector({"app": of}))
+    return PodShape(labels={"app": app}, spread=(spread,))
+
+
+def told(pods: str, shapes: Mapping[str, PodShape]) -> str:
+    """The letters of the pods that are told, of pods named by the letters of their shapes."""
+    return "".join(pod.name for pod in ToldAtOnce().of([Named(letter, letter) for letter in pods], shapes.__getitem__))
+
+
+def test_of_pods_that_count_one_another_as_many_are_told_as_their_skew_allows() -> None:
+    assert told("aaaa", {"a": over_zones("a", "a")}) == "a"
+    assert told("aaaa", {"a": over_zones("a", "a", skew=2)}) == "aa"
+
+
+def test_pods_that_only_count_others_are_all_told() -> None:
+    assert told("aaaa", {"a": over_zones("a", "somebody-else")}) == "aaaa"
+
+
+def test_pods_of_which_one_counts_the_other_wait_for_one_another() -> None:
+    shapes = {"a": over_zones("a", "b"), "b": over_zones("b", "b", skew=3)}
+    assert told("ab", shapes) == "a"
+    assert told("ba", shapes) == "b"
+    assert told("bbb", shapes) == "bbb"
+
+
+def test_pods_without_a_hard_spread_are_all_told() -> None:
+    shapes = {
+        "a": over_zones("a", "a"),
+        "b": PodShape(labels={"app": "a"}),
+        "c": over_zones("a", "a", when="ScheduleAnyway"),
+    }
+    assert told("abbcc", shapes) == "abbcc"
