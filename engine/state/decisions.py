@@ -23,6 +23,7 @@ from kerf.engine.state.nodeclaims.unavailable import forget_lapsed, lapses
 from kerf.engine.state.objects.capacity_buffers import buffered
 from kerf.engine.state.objects.static_nodepools import static_decided
 from kerf.engine.state.pods import bursts
+from kerf.engine.state.pods.targets import expect
 from kerf.engine.state.provisioning_window import in_service, nomination_period
 from kerf.engine.state.state import State
 
@@ -100,18 +101,11 @@ def _expect_planned_pods(state: State, result: ProvisionResult, entry: Entry, go
     if goes_on:  # the pods of the pass before are where it put them
         facts.buffered = dict(sorted((Counter(before) + Counter(facts.buffered)).items()))
     for placement in result.placements:
-        _expect_on(state, placement.claim or placement.node, placement.pods)
+        expect(state, placement.claim or placement.node, placement.pods)
         claim = facts.claims.get(placement.claim)
         if claim is not None and any(uid in facts.pods for uid in placement.pods):  # S-171: real ones
             claim.nominated_until = until
             indexes.touched[claim.name] = entry.position
     for planned in result.claims:
-        _expect_on(state, planned.name, planned.pods)
+        expect(state, planned.name, planned.pods)
     look_at_interrupted(state, entry)
-
-
-def _expect_on(state: State, target: str, pods: tuple[str, ...]) -> None:
-    for uid in pods:
-        if uid in state.facts.pods:
-            state.facts.targets[uid] = target
-            state.indexes.waiting_for.setdefault(target, {})[uid] = None

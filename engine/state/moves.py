@@ -17,6 +17,7 @@ from kerf.engine.nodeclaim.state_table import TAINTED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Move, MoveStepResult, ProposedMovesResult, Verdict
 from kerf.engine.record.entries import Entry
+from kerf.engine.state.pods.targets import expect, expect_no_more
 from kerf.engine.state.provisioning_window import nomination_period, note_disruption_change
 from kerf.engine.state.state import Hold, State, Underway
 
@@ -99,26 +100,12 @@ def _expect_moved_pods(state: State, move: Move, entry: Entry) -> None:
     facts = state.facts
     until = entry.at + nomination_period(facts.settings)
     for placement in move.placements:
-        _expect(state, placement.claim or placement.node, placement.pods)
+        expect(state, placement.claim or placement.node, placement.pods)
         claim = facts.claims.get(placement.claim)
         if claim is not None:
             claim.nominated_until = max(claim.nominated_until, until)
     for planned in move.replacements:
-        _expect(state, planned.name, planned.pods)
-
-
-def _expect(state: State, target: str, pods: Iterable[str]) -> None:
-    for uid in pods:
-        if uid in state.facts.pods:
-            _expect_no_more(state, uid)
-            state.facts.targets[uid] = target
-            state.indexes.waiting_for.setdefault(target, {})[uid] = None
-
-
-def _expect_no_more(state: State, uid: str) -> None:
-    target = state.facts.targets.pop(uid, "")
-    if target:
-        state.indexes.waiting_for.get(target, {}).pop(uid, None)
+        expect(state, planned.name, planned.pods)
 
 
 def _stay(state: State, move: Move) -> None:
@@ -126,7 +113,7 @@ def _stay(state: State, move: Move) -> None:
     for name in move.claims:
         claim = state.facts.claims.get(name)
         for uid in state.indexes.pods_by_node.get(claim.node if claim is not None else "", {}):
-            _expect_no_more(state, uid)
+            expect_no_more(state, uid)
 
 
 def _hold(state: State, claim: str, at: int, *, again: bool) -> None:

@@ -8,6 +8,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.state.objects.daemonsets import daemon_pod_seen
 from kerf.engine.state.pods import bursts
 from kerf.engine.state.pods.nominations import note_nomination, waits, waits_untried
+from kerf.engine.state.pods.targets import exchange_places, expect_no_more
 from kerf.engine.state.provisioning_window import (
     has_active_buffers,
     is_going,
@@ -61,6 +62,8 @@ def _bound(state: State, old: Pod | None, pod: Pod, entry: Entry) -> None:
             _expected_no_more(state, pod.uid, entry)
         if now:
             state.facts.launched_for.pop(pod.uid, None)
+            if not was and (left := exchange_places(state, pod)):
+                indexes.touched[left] = entry.position
             indexes.pods_by_node.setdefault(now, {})[pod.uid] = None
         if has_active_buffers(state.facts):  # a pod has taken room that a buffer keeps, or given some back
             open_window(state.facts, entry.at)
@@ -100,9 +103,8 @@ def _settled(state: State, uid: str, entry: Entry) -> None:
 
 def _expected_no_more(state: State, uid: str, entry: Entry) -> None:
     """The claim that a plan put this pod on need not wait for it any more."""
-    target = state.facts.targets.pop(uid, "")
+    target = expect_no_more(state, uid)
     if target:
-        state.indexes.waiting_for.get(target, {}).pop(uid, None)
         state.indexes.touched[target] = entry.position
 
 

@@ -212,3 +212,14 @@ def test_the_first_pod_of_a_node_is_that_of_the_highest_priority_then_the_oldest
     digest = "urgent"
     world.see(Observation(replace(world.pods[lives.PODS[-1]], shape=digest), {digest: urgent}))
     assert nominations.first_in_queue("i-1", world.runtime.state)[0] == -10
+
+
+def test_a_pod_whose_place_a_pod_like_it_takes_is_told_the_place_that_this_one_leaves() -> None:
+    world = launched_for("ab", anti_affinity=(APART,))
+    stranger(world)
+    nominations = PodNominations(lambda claim: claim.instance)
+    assert due(world, nominations) == [("a", "i-1"), ("b", "i-2")]
+    world.see(*(Observation(replace(world.pods[name], nominated=node)) for name, node in (("a", "i-1"), ("b", "i-2"))))
+    assert due(world, nominations) == []
+    world.bind("b", "i-1")
+    assert due(world, nominations) == [("a", "i-2")]
