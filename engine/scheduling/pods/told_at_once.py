@@ -35,6 +35,8 @@ PlannedPod = TypeVar("PlannedPod", bound=Planned)
 
 
 class ToldAtOnce:
+    """The choice for any number of nodes; it keeps which kinds of pods count for each other."""
+
     def __init__(self) -> None:
         self._counted: dict[tuple[Kind, Kind], bool] = {}
         self._skews: dict[str, int] = {}  # shape → `_least_hard_skew`
