@@ -16,6 +16,7 @@ _MOST_ANNOTATIONS = 256 * 1024
 _OWNED_BY = ("apiVersion", "kind", "name", "uid")
 _HOW_TO_DELETE = ("orphan", "foregroundDeletion")
 """Finalizers of which an object has one at most."""
+_OWN_FINALIZERS = ("kubernetes", *_HOW_TO_DELETE)
 _HINT = "Letters, digits, -, _ and ., at most 63, with or without a DNS domain and / before them"
 
 
@@ -53,6 +54,15 @@ def _check_finalizers(value: Any, path: str, report: Report) -> None:
             report.add("KERF312", f"{path}[{index}]", f"{name!r} is not the name of a finalizer", _HINT)
     if {name for _, name in found}.issuperset(_HOW_TO_DELETE):
         report.add("KERF309", path, f"An object has at most one of {' and '.join(_HOW_TO_DELETE)}")
+
+
+def check_finalizer_domains(metadata: Any, path: str, report: Report) -> None:
+    """Report finalizers without a domain that are not Kubernetes' own, which most of its own kinds cannot have."""
+    found = metadata.get("finalizers") if isinstance(metadata, dict) else None
+    for index, name in enumerate(_entries(found)):
+        if isinstance(name, str) and "/" not in name and name not in _OWN_FINALIZERS:
+            hint = f"Write a domain and / before it; only {', '.join(_OWN_FINALIZERS)} have none"
+            report.add("KERF312", f"{path}.finalizers[{index}]", f"The finalizer {name!r} has no domain", hint)
 
 
 def _check_owners(value: Any, path: str, report: Report) -> None:

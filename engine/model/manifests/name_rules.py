@@ -36,9 +36,15 @@ def check_names(kind: str, document: dict[str, Any], report: Report) -> None:
         check_label_name(report, "metadata.name", name)
         return
     longest = _LONGEST_OF_CRON_JOBS if kind == "CronJob" else _LONGEST_DOMAIN
-    if isinstance(name, str) and name and not _is_name(name, _AS_DOMAIN, longest):
+    if name:
+        check_domain_name(report, "metadata.name", name, longest)
+
+
+def check_domain_name(report: Report, path: str, value: Any, longest: int = _LONGEST_DOMAIN) -> None:
+    """Report a text that is no DNS subdomain, which names of Nodes and most other objects are."""
+    if isinstance(value, str) and not _is_name(value, _AS_DOMAIN, longest):
         hint = f"Lower-case letters, digits, - and ., at most {longest}"
-        report.add("KERF312", "metadata.name", f"{name[:_LONGEST_DOMAIN]!r} is not a name", hint)
+        report.add("KERF312", path, f"{value[:_LONGEST_DOMAIN]!r} is not a name", hint)
 
 
 def _is_name(text: str, form: re.Pattern[str], longest: int) -> bool:

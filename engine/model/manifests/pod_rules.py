@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kerf.engine.model.karpenter.nodepool_validation import is_label_value, qualified
-from kerf.engine.model.manifests.name_rules import check_label_name
+from kerf.engine.model.manifests.name_rules import check_domain_name, check_label_name
 from kerf.engine.model.manifests.violations import Report
 
 Document = dict[str, Any]
@@ -94,6 +94,45 @@ def _spreads(report: Report, path: str, value: Any) -> None:
             report.add("KERF305", f"{path}[{number}].whenUnsatisfiable", "minDomains needs DoNotSchedule", hint)
 
 
+def _value_source(report: Report, path: str, value: Any) -> None:
+    """Report an environment variable with two values, or with none of the sources that it names."""
+    source = value.get("valueFrom") if isinstance(value, dict) else None
+    if not isinstance(source, dict):
+        return
+    if value.get("value"):
+        report.add("KERF309", f"{path}.valueFrom", "valueFrom stands beside value", "Leave out one of the two")
+    elif len(given := [name for name, part in source.items() if part is not None]) != 1:
+        hint = "It needs one of fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef and fileKeyRef"
+        report.add("KERF309", f"{path}.valueFrom", f"valueFrom has {len(given)} sources", hint)
+
+
+def _pod_label_keys(report: Report, path: str, value: Any) -> None:
+    """Report keys of pod labels that have no selector to add to, or are to match and not to match."""
+    fields = value if isinstance(value, dict) else {}
+    named = {field: fields.get(field) for field in ("matchLabelKeys", "mismatchLabelKeys")}
+    for field, keys in named.items():
+        if keys and isinstance(keys, list) and fields.get("labelSelector") is None:
+            report.add(
+                "KERF309", f"{path}.{field}", f"{field} needs a labelSelector", "Write one, or leave the keys out"
+            )
+    match, mismatch = (keys if isinstance(keys, list) else [] for keys in named.values())
+    for number, key in enumerate(match):
+        if key in mismatch:
+            report.add("KERF321", f"{path}.matchLabelKeys[{number}]", f"{key} stands in mismatchLabelKeys, too")
+
+
+def _node_field(report: Report, path: str, value: Any) -> None:
+    """Report a term about a node's fields that is not about its name, or about other than one."""
+    field = value if isinstance(value, dict) else {}
+    key, operator, names = field.get("key"), field.get("operator"), field.get("values")
+    if isinstance(key, str) and report.one_of(f"{path}.key", key, ("metadata.name",)) and isinstance(operator, str):
+        report.one_of(f"{path}.operator", operator, ("In", "NotIn"))
+    if operator in ("In", "NotIn") and isinstance(names, list | None) and len(names or ()) != 1:
+        report.add("KERF309", f"{path}.values", f"It needs one name of a node, not {len(names or ())}")
+    for number, name in enumerate(names if isinstance(names, list) else ()):
+        check_domain_name(report, f"{path}.values[{number}]", name)
+
+
 _REQUIRED, _PREFERRED = (
     "requiredDuringSchedulingIgnoredDuringExecution",
     "preferredDuringSchedulingIgnoredDuringExecution",
@@ -126,6 +165,7 @@ _OF_CONTAINERS: dict[str, Check] = {
     "name": check_label_name,
     "imagePullPolicy": one_of("Always", "IfNotPresent", "Never"),
     "terminationMessagePolicy": one_of("File", "FallbackToLogsOnError"),
+    "env[]": _value_source,
     "ports[].containerPort": between(1, _PORT),
     "ports[].hostPort": between(0, _PORT),  # 0 is none
     "ports[].protocol": one_of("TCP", "UDP", "SCTP"),
@@ -145,9 +185,12 @@ RULES: dict[str, Check] = {
     f"{NODE_AFFINITY}.{_REQUIRED}.nodeSelectorTerms": filled,
     f"{NODE_AFFINITY}.{_REQUIRED}.nodeSelectorTerms[].matchExpressions[].key": check_label_key,
     f"{NODE_AFFINITY}.{_REQUIRED}.nodeSelectorTerms[].matchExpressions[].values[]": check_label_value,
+    f"{NODE_AFFINITY}.{_REQUIRED}.nodeSelectorTerms[].matchFields[]": _node_field,
+    f"{NODE_AFFINITY}.{_PREFERRED}[].preference.matchFields[]": _node_field,
     f"{NODE_AFFINITY}.{_PREFERRED}[].weight": between(1, 100),
     f"{NODE_AFFINITY}.{_PREFERRED}[].preference.matchExpressions[].key": check_label_key,
     **{f"{holder}.{field}": check for holder in _AFFINITIES for field, check in _OF_AFFINITIES.items()},
+    **dict.fromkeys(_SELECTORS, _pod_label_keys),
     **{f"{holder}.{field}": check for holder in _SELECTORS for field, check in _OF_SELECTORS.items()},
     **{f"{holder}[].{field}": check for holder in CONTAINERS for field, check in _OF_CONTAINERS.items()},
 }

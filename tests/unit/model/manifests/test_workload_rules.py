@@ -168,7 +168,7 @@ def test_labels_that_stand_in_the_selector_itself_have_their_place() -> None:
         ({"nvidia.com/gpu": 1}, {}, {"requests[nvidia.com/gpu]": "KERF309"}),
         ({"nvidia.com/gpu": 1}, {"nvidia.com/gpu": 2}, {"requests[nvidia.com/gpu]": "KERF309"}),
         ({}, {"nvidia.com/gpu": "500m"}, {"limits[nvidia.com/gpu]": "KERF306"}),
-        ({"hugepages-2Mi": "2Mi"}, {}, {"requests[hugepages-2Mi]": "KERF309"}),
+        ({"hugepages-2Mi": "2Mi", "cpu": 1}, {}, {"requests[hugepages-2Mi]": "KERF309"}),
         ({}, {"gpu": 1}, {"limits[gpu]": "KERF305"}),
         ({"ephemeral-storage": "1Gi"}, {}, {}),
         ({"example.kubernetes.io/x": 1}, {}, {}),

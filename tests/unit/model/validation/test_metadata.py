@@ -46,6 +46,7 @@ def test_annotations(metadata: dict[str, Any], wrong: list[tuple[str, str]]) -> 
     [
         ({"finalizers": ["a.b/c"]}, []),
         ({"finalizers": ["a.b/c", "d e"]}, [("KERF312", "metadata.finalizers[1]")]),
+        ({"finalizers": ["kubernetes", "orphan", "mine"]}, [("KERF312", "metadata.finalizers[2]")]),
         ({"finalizers": ["orphan", "foregroundDeletion"]}, [("KERF309", "metadata.finalizers")]),
         ({"ownerReferences": [OWNER, OWNER | {"controller": True}]}, []),
         ({"ownerReferences": [OWNER | {"uid": ""}]}, [("KERF304", "metadata.ownerReferences[0].uid")]),
@@ -59,3 +60,14 @@ def test_finalizers_and_owners(metadata: dict[str, Any], wrong: list[tuple[str, 
     """Those of a template are not looked at."""
     assert of_pod(**metadata) == wrong
     assert of_template(**metadata) == []
+
+
+def test_a_budget_takes_finalizers_without_a_domain() -> None:
+    metadata = {"name": "x", "finalizers": ["mine"]}
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": metadata,
+        "spec": {"minAvailable": 1},
+    }
+    assert found(budget) == []

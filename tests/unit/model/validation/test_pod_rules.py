@@ -24,7 +24,10 @@ CONTAINER = {"name": "c", "image": "i"}
 FIRST = {"name": "first", "image": "i"}
 TERM = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
 WITH_SELECTOR = ("topologySpreadConstraints[].", *POD_TERMS)
-SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
+POD_TERM: dict[str, Any] = {"topologyKey": "z", "labelSelector": {}}
+FROM_FIELD = {"fieldRef": {"fieldPath": "metadata.name"}}
+NAMED = {"key": "metadata.name", "operator": "In", "values": ["node-1.example.com"]}
 BAD: dict[str, tuple[Any, Any, str, str]] = {
     "restartPolicy": ("Never", "Sometimes", "KERF305", ""),
     "preemptionPolicy": ("Never", "Always", "KERF305", ""),
@@ -44,6 +47,19 @@ BAD: dict[str, tuple[Any, Any, str, str]] = {
     f"affinity.nodeAffinity.{PREFERRED}[].weight": (100, 101, "KERF309", ""),
     f"affinity.nodeAffinity.{NODE_TERMS[0]}matchExpressions[].values[]": ("b", "b c", "KERF312", ""),
     **{f"affinity.nodeAffinity.{term}matchExpressions[].key": ("x.y/z", "a b", "KERF312", "") for term in NODE_TERMS},
+    **{
+        f"affinity.nodeAffinity.{term}matchFields[]": (NAMED, {**NAMED, "key": "x"}, "KERF305", ".key")
+        for term in NODE_TERMS
+    },
+    **{
+        term.removesuffix("."): (
+            {**whole, "matchLabelKeys": ["a"]},
+            {**whole, "matchLabelKeys": ["a"], "labelSelector": None},
+            "KERF309",
+            ".matchLabelKeys",
+        )
+        for term, whole in ((term, SPREAD if term.startswith("topology") else POD_TERM) for term in WITH_SELECTOR)
+    },
     **{f"{term}topologyKey": ("x.y/z", "a b", "KERF312", "") for term in POD_TERMS},
     **{f"{term}mismatchLabelKeys[]": ("a", "a b", "KERF312", "") for term in POD_TERMS},
     **{f"{term}matchLabelKeys[]": ("a", "a b", "KERF312", "") for term in WITH_SELECTOR},
@@ -64,6 +80,12 @@ BAD: dict[str, tuple[Any, Any, str, str]] = {
         for holder in ("containers", "initContainers")
         for field, row in {
             "name": ("web-1", "Web", "KERF312", ""),
+            "env[]": (
+                {"name": "A", "valueFrom": FROM_FIELD},
+                {"name": "A", "valueFrom": FROM_FIELD, "value": "x"},
+                "KERF309",
+                ".valueFrom",
+            ),
             "imagePullPolicy": ("Always", "Sometimes", "KERF305", ""),
             "terminationMessagePolicy": ("File", "file", "KERF305", ""),
             "ports[].containerPort": (65_535, 65_536, "KERF309", ""),
@@ -81,7 +103,7 @@ WHOLE: dict[str, dict[str, Any]] = {
     "topologySpreadConstraints": SPREAD,
     "ports": {"containerPort": 80},
     PREFERRED: {"weight": 1, "preference": TERM},
-    REQUIRED: {"topologyKey": "z"},
+    REQUIRED: POD_TERM,
     "nodeSelectorTerms": TERM,
     "matchExpressions": {"key": "a", "operator": "Exists"},
 }
@@ -101,7 +123,7 @@ def with_field(holder: dict[str, Any], field: str, value: Any) -> dict[str, Any]
 def _whole(name: str, rest: str) -> dict[str, Any]:
     """An entry of a list that is fine but for the field in it."""
     if name == PREFERRED and rest.startswith("podAffinityTerm"):
-        return {"weight": 1, "podAffinityTerm": {"topologyKey": "z"}}
+        return {"weight": 1, "podAffinityTerm": POD_TERM}
     return WHOLE[name] | ({"operator": "In", "values": ["v"]} if rest.startswith("values") else {})
 
 
@@ -122,6 +144,46 @@ def test_a_row_of_the_table(field: str) -> None:
     assert found("Pod", "v1", with_field(base, field, good)) == []
     path = f"spec.{field.replace('[]', '[0]')}{below}"
     assert found("Pod", "v1", with_field(base, field, bad)) == [(code, path)]
+
+
+TWO_SOURCES = {**FROM_FIELD, "configMapKeyRef": {"name": "a", "key": "b"}}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "wrong"),
+    [
+        ("containers[].env[]", {"name": "A", "value": "", "valueFrom": FROM_FIELD}, []),
+        ("containers[].env[]", {"name": "A", "valueFrom": {}}, [("KERF309", ".valueFrom")]),
+        ("containers[].env[]", {"name": "A", "valueFrom": TWO_SOURCES}, [("KERF309", ".valueFrom")]),
+        ("topologySpreadConstraints[]", {**SPREAD, "labelSelector": None}, []),
+        (
+            POD_TERMS[0].removesuffix("."),
+            {**POD_TERM, "matchLabelKeys": ["a"], "mismatchLabelKeys": ["a"]},
+            [("KERF321", ".matchLabelKeys[0]")],
+        ),
+        (
+            POD_TERMS[0].removesuffix("."),
+            {"topologyKey": "z", "mismatchLabelKeys": ["a"]},
+            [("KERF309", ".mismatchLabelKeys")],
+        ),
+        *(
+            (f"affinity.nodeAffinity.{NODE_TERMS[0]}matchFields[]", {**NAMED, **change}, wrong)
+            for change, wrong in (
+                ({"operator": "NotIn"}, []),
+                ({"operator": "Exists", "values": []}, [("KERF305", ".operator")]),
+                ({"values": ["a", "b"]}, [("KERF309", ".values")]),
+                ({"values": []}, [("KERF309", ".values")]),
+                ({"values": ["A_b"]}, [("KERF312", ".values[0]")]),
+            )
+        ),
+        ("containers[].resources", {"limits": {"hugepages-2Mi": "2Mi"}}, [("KERF309", "")]),
+        ("containers[].resources", {"limits": {"hugepages-2Mi": "2Mi"}, "requests": {"cpu": 1}}, []),
+    ],
+)
+def test_what_a_field_may_hold(field: str, value: Any, wrong: list[tuple[str, str]]) -> None:
+    path = f"spec.{field.replace('[]', '[0]')}"
+    spec = with_field({"containers": [CONTAINER]}, field, value)
+    assert found("Pod", "v1", spec) == [(code, path + below) for code, below in wrong]
 
 
 @pytest.mark.parametrize("field", ["restartPolicy", "preemptionPolicy", "dnsPolicy", "containers[].imagePullPolicy"])
