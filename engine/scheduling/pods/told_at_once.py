@@ -31,7 +31,7 @@ class Planned(Protocol):
     def shape(self) -> str: ...
 
 
-PlannedPod = TypeVar("PlannedPod", bound=Planned)
+AnyPlanned = TypeVar("AnyPlanned", bound=Planned)
 
 
 class ToldAtOnce:
@@ -41,7 +41,7 @@ class ToldAtOnce:
         self._counted: dict[tuple[Kind, Kind], bool] = {}
         self._skews: dict[str, int] = {}  # shape → `_least_hard_skew`
 
-    def of(self, pods: Iterable[PlannedPod], shape_of: ShapeOf) -> Iterator[PlannedPod]:
+    def of(self, pods: Iterable[AnyPlanned], shape_of: ShapeOf) -> Iterator[AnyPlanned]:
         """The pods of one node that are told it now, if the first ones come first."""
         told: list[Kind] = []
         for pod in pods:
