@@ -16,15 +16,17 @@ _MOST_ANNOTATIONS = 256 * 1024
 _OWNED_BY = ("apiVersion", "kind", "name", "uid")
 _HOW_TO_DELETE = ("orphan", "foregroundDeletion")
 """Finalizers of which an object has one at most."""
-_OWN_FINALIZERS = ("kubernetes", *_HOW_TO_DELETE)
+_WITHOUT_DOMAIN = ("kubernetes", *_HOW_TO_DELETE)
+"""The finalizers without a domain that Kubernetes knows."""
 _HINT = "Letters, digits, -, _ and ., at most 63, with or without a DNS domain and / before them"
 
 
-def check_metadata_rules(metadata: Any, path: str, report: Report) -> None:
-    """Report what an object of any kind cannot have in its metadata."""
+def check_metadata_rules(metadata: Any, path: str, report: Report, *, with_domains: bool = False) -> None:
+    """Report what an object of any kind cannot have in its metadata. `with_domains`: finalizers that Kubernetes does
+    not know need a domain."""
     check_template_metadata(metadata, path, report)
     if isinstance(metadata, dict):
-        _check_finalizers(metadata.get("finalizers"), f"{path}.finalizers", report)
+        _check_finalizers(metadata.get("finalizers"), f"{path}.finalizers", report, with_domains)
         _check_owners(metadata.get("ownerReferences"), f"{path}.ownerReferences", report)
 
 
@@ -47,22 +49,16 @@ def _check_annotations(value: Any, path: str, report: Report) -> None:
         report.add("KERF309", path, message, "Keep what is long in a ConfigMap")
 
 
-def _check_finalizers(value: Any, path: str, report: Report) -> None:
+def _check_finalizers(value: Any, path: str, report: Report, with_domains: bool) -> None:
     found = [(index, name) for index, name in enumerate(_entries(value)) if isinstance(name, str)]
     for index, name in found:
         if not qualified(name):
             report.add("KERF312", f"{path}[{index}]", f"{name!r} is not the name of a finalizer", _HINT)
+        elif with_domains and "/" not in name and name not in _WITHOUT_DOMAIN:
+            hint = f"Write a domain and / before it; only {', '.join(_WITHOUT_DOMAIN)} have none"
+            report.add("KERF312", f"{path}[{index}]", f"The finalizer {name!r} has no domain", hint)
     if {name for _, name in found}.issuperset(_HOW_TO_DELETE):
         report.add("KERF309", path, f"An object has at most one of {' and '.join(_HOW_TO_DELETE)}")
-
-
-def check_finalizer_domains(metadata: Any, path: str, report: Report) -> None:
-    """Report finalizers without a domain that are not Kubernetes' own, which most of its own kinds cannot have."""
-    found = metadata.get("finalizers") if isinstance(metadata, dict) else None
-    for index, name in enumerate(_entries(found)):
-        if isinstance(name, str) and "/" not in name and name not in _OWN_FINALIZERS:
-            hint = f"Write a domain and / before it; only {', '.join(_OWN_FINALIZERS)} have none"
-            report.add("KERF312", f"{path}.finalizers[{index}]", f"The finalizer {name!r} has no domain", hint)
 
 
 def _check_owners(value: Any, path: str, report: Report) -> None:

@@ -112,9 +112,8 @@ def _pod_label_keys(report: Report, path: str, value: Any) -> None:
     named = {field: fields.get(field) for field in ("matchLabelKeys", "mismatchLabelKeys")}
     for field, keys in named.items():
         if keys and isinstance(keys, list) and fields.get("labelSelector") is None:
-            report.add(
-                "KERF309", f"{path}.{field}", f"{field} needs a labelSelector", "Write one, or leave the keys out"
-            )
+            hint = "Write one, or leave the keys out"
+            report.add("KERF304", f"{path}.{field}", f"{field} needs a labelSelector", hint)
     match, mismatch = (keys if isinstance(keys, list) else [] for keys in named.values())
     for number, key in enumerate(match):
         if key in mismatch:

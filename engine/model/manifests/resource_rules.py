@@ -27,7 +27,7 @@ def check_resources(resources: dict[str, Any], path: str, report: Report) -> Non
             _check_name(name, resources[holder][name], f"{path}.{holder}[{name}]", report)
     named = {name for found in amounts.values() for name in found}
     if any(name.startswith(_HUGE_PAGES) for name in named) and named.isdisjoint({"cpu", "memory"}):
-        report.add("KERF309", path, "Huge pages need cpu or memory beside them", "Ask for some of either, too")
+        report.add("KERF304", path, "Huge pages need cpu or memory beside them", "Ask for some of either, too")
     for name, amount in amounts["requests"].items():
         at, most = f"{path}.requests[{name}]", amounts["limits"].get(name)
         whole = not _may_be_exceeded(name)

@@ -11,11 +11,7 @@ from typing import Any
 from kerf.engine.model.cron import parse as parse_cron
 from kerf.engine.model.durations import parse_go_duration
 from kerf.engine.model.manifests.kind_rules import check_kind
-from kerf.engine.model.manifests.metadata_rules import (
-    check_finalizer_domains,
-    check_metadata_rules,
-    check_template_metadata,
-)
+from kerf.engine.model.manifests.metadata_rules import check_metadata_rules, check_template_metadata
 from kerf.engine.model.manifests.name_rules import check_names
 from kerf.engine.model.manifests.pod_rules import check_label_key, check_label_value, check_pod_spec
 from kerf.engine.model.manifests.resource_rules import check_resources
@@ -61,9 +57,7 @@ def check_workload(document: Document, version: Version, report: Report) -> None
     if kind in _WITH_SELECTOR:
         _check_selector(document, report)
     where = _POD_SPECS.get(kind, _TEMPLATE)
-    check_metadata_rules(document.get("metadata"), "metadata", report)
-    if kind not in _ANY_FINALIZERS:
-        check_finalizer_domains(document.get("metadata"), "metadata", report)
+    check_metadata_rules(document.get("metadata"), "metadata", report, with_domains=kind not in _ANY_FINALIZERS)
     if len(where) > 1:
         metadata = (*where[:-1], "metadata")
         check_template_metadata(_at(document, *metadata), ".".join(metadata), report)

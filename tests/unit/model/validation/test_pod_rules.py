@@ -55,7 +55,7 @@ BAD: dict[str, tuple[Any, Any, str, str]] = {
         term.removesuffix("."): (
             {**whole, "matchLabelKeys": ["a"]},
             {**whole, "matchLabelKeys": ["a"], "labelSelector": None},
-            "KERF309",
+            "KERF304",
             ".matchLabelKeys",
         )
         for term, whole in ((term, SPREAD if term.startswith("topology") else POD_TERM) for term in WITH_SELECTOR)
@@ -164,7 +164,7 @@ TWO_SOURCES = {**FROM_FIELD, "configMapKeyRef": {"name": "a", "key": "b"}}
         (
             POD_TERMS[0].removesuffix("."),
             {"topologyKey": "z", "mismatchLabelKeys": ["a"]},
-            [("KERF309", ".mismatchLabelKeys")],
+            [("KERF304", ".mismatchLabelKeys")],
         ),
         *(
             (f"affinity.nodeAffinity.{NODE_TERMS[0]}matchFields[]", {**NAMED, **change}, wrong)
@@ -176,7 +176,7 @@ TWO_SOURCES = {**FROM_FIELD, "configMapKeyRef": {"name": "a", "key": "b"}}
                 ({"values": ["A_b"]}, [("KERF312", ".values[0]")]),
             )
         ),
-        ("containers[].resources", {"limits": {"hugepages-2Mi": "2Mi"}}, [("KERF309", "")]),
+        ("containers[].resources", {"limits": {"hugepages-2Mi": "2Mi"}}, [("KERF304", "")]),
         ("containers[].resources", {"limits": {"hugepages-2Mi": "2Mi"}, "requests": {"cpu": 1}}, []),
     ],
 )
