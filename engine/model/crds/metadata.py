@@ -7,8 +7,8 @@ from typing import Any
 
 from kerf.engine.model.crds.check import check
 from kerf.engine.model.crds.schema import Schema, flag, integer, list_of, map_of, object_of, text
-from kerf.engine.model.manifests.metadata_rules import check_metadata_rules
-from kerf.engine.model.manifests.name_rules import check_label_name
+from kerf.engine.model.manifests.rules.metadata import check_metadata_rules
+from kerf.engine.model.manifests.rules.names import check_label_name
 from kerf.engine.model.manifests.violations import Report
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")

@@ -20,8 +20,8 @@ from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
 from kerf.engine.model.labels import normalise
 from kerf.engine.model.manifests.decode import KINDS, decode_object, generates_name, near_kinds, subject_of
 from kerf.engine.model.manifests.karpenter.nodepools import BAD_BUDGET
+from kerf.engine.model.manifests.rules.workloads import check_workload
 from kerf.engine.model.manifests.violations import ManifestError, Report, Violation
-from kerf.engine.model.manifests.workload_rules import check_workload
 from kerf.engine.model.mistyped import CLOSED, Known, mistyped, near_value
 from kerf.engine.model.reasons import Reason
 

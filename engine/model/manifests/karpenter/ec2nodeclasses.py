@@ -22,8 +22,8 @@ from kerf.engine.model.karpenter.ec2nodeclasses import (
     ResolvedSubnet,
 )
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
-from kerf.engine.model.manifests.controller_rules import EC2NODECLASS_RULES
 from kerf.engine.model.manifests.karpenter.nodepools import read_conditions
+from kerf.engine.model.manifests.rules.controllers import EC2NODECLASS_RULES
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.manifests.wire import (
     ConditionWire,

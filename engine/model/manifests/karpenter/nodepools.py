@@ -14,7 +14,6 @@ from kerf.engine.model.karpenter.nodeclaim_objects import Condition, NodeClaimOb
 from kerf.engine.model.karpenter.nodepool_hash import hashed
 from kerf.engine.model.karpenter.nodepools import Budget, NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.model.labels import NODEPOOL_HASH_VERSION
-from kerf.engine.model.manifests.controller_rules import NODEPOOL_RULES
 from kerf.engine.model.manifests.karpenter.nodepools_wire import (
     BudgetWire,
     ClaimTemplateSpecWire,
@@ -22,6 +21,7 @@ from kerf.engine.model.manifests.karpenter.nodepools_wire import (
     NodeClaimWire,
     NodePoolWire,
 )
+from kerf.engine.model.manifests.rules.controllers import NODEPOOL_RULES
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.manifests.wire import (
     ConditionWire,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kerf.adapters.kubernetes.published_schemas import published_schemas
-from kerf.engine.model.manifests.kind_rules import RULES
+from kerf.engine.model.manifests.rules.kinds import RULES
 from kerf.engine.model.manifests.validate import judge
 from tests.support.manifests.small import changed
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kerf.adapters.kubernetes.published_schemas import published_schemas
-from kerf.engine.model.manifests.pod_rules import RULES
+from kerf.engine.model.manifests.rules.pods import RULES
 from kerf.engine.model.manifests.validate import judge
 
 REQUIRED, PREFERRED = (

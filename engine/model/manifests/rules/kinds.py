@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kerf.engine.model.manifests.pod_rules import INT32, Check, between, check_labels, filled, one_of, values_at
+from kerf.engine.model.manifests.rules.pods import INT32, Check, between, check_labels, filled, one_of, values_at
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.quantities import parse_quantity
 

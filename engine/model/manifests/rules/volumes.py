@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kerf.engine.model.did_you_mean import did_you_mean, is_it
-from kerf.engine.model.manifests.pod_rules import CONTAINERS
+from kerf.engine.model.manifests.rules.pods import CONTAINERS
 from kerf.engine.model.manifests.violations import Report
 
 _MOUNTS = ("volumeMounts", "volumeDevices")

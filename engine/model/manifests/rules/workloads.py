@@ -10,13 +10,13 @@ from typing import Any
 
 from kerf.engine.model.cron import parse as parse_cron
 from kerf.engine.model.durations import parse_go_duration
-from kerf.engine.model.manifests.kind_rules import check_kind
-from kerf.engine.model.manifests.metadata_rules import check_metadata_rules, check_template_metadata
-from kerf.engine.model.manifests.name_rules import check_names
-from kerf.engine.model.manifests.pod_rules import check_label_key, check_label_value, check_pod_spec
-from kerf.engine.model.manifests.resource_rules import check_resources
+from kerf.engine.model.manifests.rules.kinds import check_kind
+from kerf.engine.model.manifests.rules.metadata import check_metadata_rules, check_template_metadata
+from kerf.engine.model.manifests.rules.names import check_names
+from kerf.engine.model.manifests.rules.pods import check_label_key, check_label_value, check_pod_spec
+from kerf.engine.model.manifests.rules.resources import check_resources
+from kerf.engine.model.manifests.rules.volumes import check_mounts
 from kerf.engine.model.manifests.violations import Report
-from kerf.engine.model.manifests.volume_rules import check_mounts
 
 Document = dict[str, Any]
 Version = tuple[int, ...]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kerf.engine.model.karpenter.nodepool_validation import is_label_value, qualified
-from kerf.engine.model.manifests.name_rules import check_domain_name, check_label_name
+from kerf.engine.model.manifests.rules.names import check_domain_name, check_label_name
 from kerf.engine.model.manifests.violations import Report
 
 Document = dict[str, Any]
