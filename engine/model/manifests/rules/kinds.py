@@ -8,15 +8,30 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kerf.engine.model.manifests.rules.pods import INT32, Check, between, check_labels, filled, one_of, values_at
+from kerf.engine.model.manifests.rules.checks import (
+    INT32,
+    Check,
+    between,
+    check_label_key,
+    check_label_value,
+    check_labels,
+    domain_name,
+    filled,
+    needs,
+    one_of,
+    size_of,
+    values_at,
+)
 from kerf.engine.model.manifests.violations import Report
-from kerf.engine.model.quantities import parse_quantity
 
 _PERCENTAGE = re.compile(r"[0-9]+%")
 _COUNT = between(0, INT32)
 _SECONDS = between(0, (1 << 63) - 1)
 """Deadlines of Jobs and CronJobs have 64 bits."""
 _NONE = (0, "0%")
+_ONE_POD = "ReadWriteOncePod"
+_HIGHEST_PRIORITY = 1_000_000_000
+"""That of Kubernetes' own classes is higher."""
 
 
 def _number_or_share(report: Report, path: str, value: Any) -> None:
@@ -80,6 +95,8 @@ def _of_completions(report: Report, path: str, value: Any) -> None:
         report.add("KERF304", f"{path}.completions", "completions is required", "An Indexed Job counts to it")
     if not indexed and value.get("backoffLimitPerIndex") is not None:
         report.add("KERF305", f"{path}.completionMode", "backoffLimitPerIndex needs an Indexed Job")
+    if value.get("backoffLimitPerIndex") is None and value.get("maxFailedIndexes") is not None:
+        report.add("KERF304", f"{path}.backoffLimitPerIndex", "maxFailedIndexes needs a backoffLimitPerIndex")
 
 
 def _storage(report: Report, path: str, value: Any) -> None:
@@ -88,10 +105,8 @@ def _storage(report: Report, path: str, value: Any) -> None:
     size = requests.get("storage") if isinstance(requests, dict) else None
     if size is None:
         report.add("KERF304", f"{path}.requests[storage]", "A claim says how much storage it asks for")
-    elif isinstance(size, str | int | float) and not isinstance(size, bool):
-        at = f"{path}.requests[storage]"
-        if report.attempt(at, parse_quantity, size, "", otherwise=1) <= 0:
-            report.add("KERF309", at, f"{size} is no size. It is greater than 0")
+    else:
+        size_of(1)(report, f"{path}.requests[storage]", size)
 
 
 def _claim(report: Report, path: str, value: Any) -> None:
@@ -101,11 +116,51 @@ def _claim(report: Report, path: str, value: Any) -> None:
         _storage(report, f"{path}.resources", {})
 
 
+def _volume(report: Report, path: str, value: Any) -> None:
+    """Report a volume that is nothing, or several things at once, or lacks what each has."""
+    parts = value if isinstance(value, dict) else {}
+    sources = [name for name, part in parts.items() if name not in _NO_SOURCES and part is not None]
+    if len(sources) > 1:
+        report.add("KERF309", path, f"The volume is {' and '.join(sources)} at once", "Leave out all but one")
+    for field in ("accessModes", "capacity"):
+        needs(field)(report, path, value)
+
+
+def _access_modes(report: Report, path: str, value: Any) -> None:
+    filled(report, path, value)
+    if isinstance(value, list) and _ONE_POD in value and any(mode != _ONE_POD for mode in value):
+        report.add("KERF309", path, f"{_ONE_POD} stands beside other modes", "Leave out the others")
+
+
 def _time_zone(report: Report, path: str, value: Any) -> None:
     if value in ("", "Local"):
         report.add("KERF305", path, f"{value!r} is no time zone", "Write one such as Europe/Berlin, or leave it out")
 
 
+_ACCESS: dict[str, Check] = {
+    "accessModes": _access_modes,
+    "accessModes[]": one_of("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", _ONE_POD),
+    "volumeMode": one_of("Filesystem", "Block"),
+    "storageClassName": domain_name,
+}
+_CLAIM: dict[str, Check] = {
+    "spec": _claim,
+    "spec.resources": _storage,
+    **{f"spec.{field}": check for field, check in _ACCESS.items()},
+}
+_TERMS = "nodeAffinity.required.nodeSelectorTerms"
+_NO_SOURCES = frozenset({
+    "accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity", "persistentVolumeReclaimPolicy",
+    "storageClassName", "volumeAttributesClassName", "volumeMode",
+})  # fmt: skip
+"""The fields of a PersistentVolume that do not say what it is."""
+_VOLUME: dict[str, Check] = {
+    **_ACCESS,
+    _TERMS: filled,
+    f"{_TERMS}[].matchExpressions[].key": check_label_key,
+    f"{_TERMS}[].matchExpressions[].values[]": check_label_value,
+}
+_WHEN_CLAIMS_GO = ("whenDeleted", "whenScaled")
 _DEPLOYMENT: dict[str, Check] = {
     "strategy": _recreated,
     "strategy.type": one_of("Recreate", "RollingUpdate"),
@@ -118,6 +173,8 @@ _STATEFUL_SET: dict[str, Check] = {
     "minReadySeconds": _COUNT,  # revisionHistoryLimit may be negative
     "podManagementPolicy": one_of("OrderedReady", "Parallel"),
     "updateStrategy.type": one_of("RollingUpdate", "OnDelete"),
+    **{f"persistentVolumeClaimRetentionPolicy.{when}": one_of("Retain", "Delete") for when in _WHEN_CLAIMS_GO},
+    **{f"volumeClaimTemplates[].{field}": check for field, check in _CLAIM.items()},
 }
 _DAEMON_SET: dict[str, Check] = {
     "updateStrategy.type": one_of("RollingUpdate", "OnDelete"),
@@ -147,13 +204,18 @@ RULES: dict[str, dict[str, Check]] = {
         "spec.concurrencyPolicy": one_of("Allow", "Forbid", "Replace"),
         "spec.timeZone": _time_zone,
     },
-    "PersistentVolumeClaim": {
-        "spec": _claim,
-        "spec.accessModes": filled,
-        "spec.accessModes[]": one_of("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"),
-        "spec.volumeMode": one_of("Filesystem", "Block"),
-        "spec.resources": _storage,
+    "PersistentVolumeClaim": _CLAIM,
+    "PersistentVolume": {"spec": _volume, **{f"spec.{field}": check for field, check in _VOLUME.items()}},
+    "StorageClass": {
+        "reclaimPolicy": one_of("Delete", "Retain"),
+        "allowedTopologies[].matchLabelExpressions[].key": check_label_key,
+        "allowedTopologies[].matchLabelExpressions[].values": filled,
     },
+    "PriorityClass": {
+        "value": between(-INT32 - 1, _HIGHEST_PRIORITY),
+        "preemptionPolicy": one_of("PreemptLowerPriority", "Never"),
+    },
+    "Node": {"spec.taints[].key": check_label_key, "spec.taints[].value": check_label_value},
     "PodDisruptionBudget": {
         "spec.minAvailable": _at_most_all,
         "spec.maxUnavailable": _at_most_all,

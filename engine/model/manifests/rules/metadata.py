@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from kerf.engine.model.karpenter.nodepool_validation import qualified
-from kerf.engine.model.manifests.rules.pods import check_labels
+from kerf.engine.model.manifests.rules.checks import check_labels
 from kerf.engine.model.manifests.violations import Report
 
 _MOST_ANNOTATIONS = 256 * 1024

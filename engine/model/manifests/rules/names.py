@@ -13,9 +13,13 @@ from kerf.engine.model.manifests.violations import Report
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _AS_LABEL, _AS_DOMAIN = re.compile(_LABEL), re.compile(rf"{_LABEL}(\.{_LABEL})*")
 _LONGEST_LABEL, _LONGEST_DOMAIN = 63, 253
+_AT_ITS_END = re.compile(r".-$")
+"""What the API server does not look at in a generateName: letters and digits follow it."""
 _LONGEST_OF_CRON_JOBS = 52
 """A CronJob's Jobs are named after it, with eleven characters more."""
 _NAMED_AS_LABELS = frozenset({"Namespace", "Service"})
+_NAMED_AS_PATHS = "PodDisruptionBudget"
+"""The kind of which the API server takes any name that may stand in a path."""
 
 
 def check_label_name(report: Report, path: str, value: Any) -> None:
@@ -31,13 +35,24 @@ def check_names(kind: str, document: dict[str, Any], report: Report) -> None:
     if not isinstance(metadata, dict):
         return
     check_label_name(report, "metadata.namespace", metadata.get("namespace"))
+    begin = metadata.get("generateName")
+    if isinstance(begin, str) and begin and kind != _NAMED_AS_PATHS:
+        check_domain_name(report, "metadata.generateName", _AT_ITS_END.sub("a", begin))
     name = metadata.get("name")
+    if kind == _NAMED_AS_PATHS:
+        _check_path_name(report, name)
+        return
     if kind in _NAMED_AS_LABELS:
         check_label_name(report, "metadata.name", name)
         return
     longest = _LONGEST_OF_CRON_JOBS if kind == "CronJob" else _LONGEST_DOMAIN
     if name:
         check_domain_name(report, "metadata.name", name, longest)
+
+
+def _check_path_name(report: Report, name: Any) -> None:
+    if isinstance(name, str) and (name in (".", "..") or "/" in name or "%" in name):
+        report.add("KERF312", "metadata.name", f"{name!r} is not a name", "It may not be . or .., or contain / or %")
 
 
 def check_domain_name(report: Report, path: str, value: Any, longest: int = _LONGEST_DOMAIN) -> None:

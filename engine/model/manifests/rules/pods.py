@@ -5,76 +5,34 @@ A value of the wrong type is passed over: the schema reports it. An empty text c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
-from kerf.engine.model.karpenter.nodepool_validation import is_label_value, qualified
+from kerf.engine.model.manifests.rules.checks import (
+    INT32,
+    Check,
+    address,
+    between,
+    check_label_key,
+    check_label_value,
+    check_labels,
+    domain_name,
+    filled,
+    one_of,
+    unique,
+    values_at,
+)
+from kerf.engine.model.manifests.rules.containers import CONTAINERS, RULES_OF_CONTAINERS
 from kerf.engine.model.manifests.rules.names import check_domain_name, check_label_name
+from kerf.engine.model.manifests.rules.volumes import RULES_OF_VOLUMES
 from kerf.engine.model.manifests.violations import Report
 
 Document = dict[str, Any]
-Check = Callable[[Report, str, Any], None]
-CONTAINERS = ("containers", "initContainers")
 NODE_AFFINITY = "affinity.nodeAffinity"
 RESTART_POLICIES = {
     **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"), ("Always",)),
     **dict.fromkeys(("Job", "CronJob"), ("OnFailure", "Never")),
 }
 """The restart policies of pods of these kinds; other pods may have any."""
-_HINT = "Letters, digits, -, _ and ., at most 63; a key may have a DNS domain and / before it"
-
-
-def one_of(*allowed: str) -> Check:
-    """A check of an enumeration."""
-
-    def check(report: Report, path: str, value: Any) -> None:
-        if isinstance(value, str) and value:
-            report.one_of(path, value, allowed)
-
-    return check
-
-
-def between(least: int, most: int) -> Check:
-    """A check of a number's range."""
-
-    def check(report: Report, path: str, value: Any) -> None:
-        if isinstance(value, int) and not isinstance(value, bool) and not least <= value <= most:
-            report.add("KERF309", path, f"The value is {least} to {most}, not {value}")
-
-    return check
-
-
-def filled(report: Report, path: str, value: Any) -> None:
-    """Report a list without an entry."""
-    if value == []:
-        report.add("KERF304", path, "The list needs at least one entry")
-
-
-def _unique(report: Report, path: str, value: Any) -> None:
-    seen: dict[str, int] = {}
-    for number, part in enumerate(value if isinstance(value, list) else ()):
-        name = part.get("name") if isinstance(part, dict) else None
-        if isinstance(name, str) and seen.setdefault(name, number) != number:
-            report.add("KERF321", f"{path}[{number}].name", f"The name {name} stands at {path}[{seen[name]}]")
-
-
-def check_labels(report: Report, path: str, value: Any) -> None:
-    """Report keys and values that are none of labels."""
-    for key, text in value.items() if isinstance(value, dict) else ():
-        check_label_key(report, f"{path}[{key}]", key)
-        check_label_value(report, f"{path}[{key}]", text)
-
-
-def check_label_key(report: Report, path: str, key: Any) -> None:
-    """Report a text that is no key of labels."""
-    if isinstance(key, str) and not qualified(key):
-        report.add("KERF312", path, f"{key!r} is not a label key", _HINT)
-
-
-def check_label_value(report: Report, path: str, text: Any) -> None:
-    """Report a text that is no value of labels."""
-    if isinstance(text, str) and not is_label_value(text):
-        report.add("KERF312", path, f"{text!r} is not a label value", _HINT)
 
 
 def _spreads(report: Report, path: str, value: Any) -> None:
@@ -92,18 +50,6 @@ def _spreads(report: Report, path: str, value: Any) -> None:
         if part.get("minDomains") is not None and otherwise == "ScheduleAnyway":
             hint = "Write DoNotSchedule, or leave minDomains out"
             report.add("KERF305", f"{path}[{number}].whenUnsatisfiable", "minDomains needs DoNotSchedule", hint)
-
-
-def _value_source(report: Report, path: str, value: Any) -> None:
-    """Report an environment variable with two values, or with none of the sources that it names."""
-    source = value.get("valueFrom") if isinstance(value, dict) else None
-    if not isinstance(source, dict):
-        return
-    if value.get("value"):
-        report.add("KERF309", f"{path}.valueFrom", "valueFrom stands beside value", "Leave out one of the two")
-    elif len(given := [name for name, part in source.items() if part is not None]) != 1:
-        hint = "It needs one of fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef and fileKeyRef"
-        report.add("KERF309", f"{path}.valueFrom", f"valueFrom has {len(given)} sources", hint)
 
 
 def _pod_label_keys(report: Report, path: str, value: Any) -> None:
@@ -151,23 +97,25 @@ _OF_SELECTORS: dict[str, Check] = {**_of_selector("labelSelector"), "matchLabelK
 _OF_AFFINITIES: dict[str, Check] = {
     **_of_selector("namespaceSelector"),
     "mismatchLabelKeys[]": check_label_key,
+    "namespaces[]": check_label_name,
     "topologyKey": check_label_key,  # that of a spread may be any text
 }
+_BETWEEN_PODS = ("podAffinity", "podAntiAffinity")
 _AFFINITIES = tuple(
     f"affinity.{kind}.{term}"
-    for kind in ("podAffinity", "podAntiAffinity")
+    for kind in _BETWEEN_PODS
     for term in (f"{_REQUIRED}[]", f"{_PREFERRED}[].podAffinityTerm")
 )
 _SELECTORS = ("topologySpreadConstraints[]", *_AFFINITIES)
-_PORT, INT32 = 65_535, (1 << 31) - 1
-_OF_CONTAINERS: dict[str, Check] = {
-    "name": check_label_name,
-    "imagePullPolicy": one_of("Always", "IfNotPresent", "Never"),
-    "terminationMessagePolicy": one_of("File", "FallbackToLogsOnError"),
-    "env[]": _value_source,
-    "ports[].containerPort": between(1, _PORT),
-    "ports[].hostPort": between(0, _PORT),  # 0 is none
-    "ports[].protocol": one_of("TCP", "UDP", "SCTP"),
+_OBJECTS = ("serviceAccountName", "serviceAccount", "nodeName", "priorityClassName", "runtimeClassName")
+"""Fields that name another object."""
+_HOST_NAMES = ("hostname", "subdomain")
+_IDS = between(0, INT32)
+_OF_SECURITY: dict[str, Check] = {
+    **dict.fromkeys(("runAsUser", "runAsGroup", "fsGroup"), _IDS),
+    "fsGroupChangePolicy": one_of("OnRootMismatch", "Always"),
+    "supplementalGroupsPolicy": one_of("Merge", "Strict"),
+    "seccompProfile.type": one_of("Localhost", "RuntimeDefault", "Unconfined"),
 }
 RULES: dict[str, Check] = {
     "restartPolicy": one_of("Always", "OnFailure", "Never"),
@@ -175,12 +123,15 @@ RULES: dict[str, Check] = {
     "dnsPolicy": one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"),
     "activeDeadlineSeconds": between(1, INT32),
     "nodeSelector": check_labels,
-    **dict.fromkeys((*CONTAINERS, "volumes", "schedulingGates"), _unique),
+    **dict.fromkeys(_OBJECTS, domain_name),
+    "os.name": one_of("linux", "windows"),
+    **dict.fromkeys(("hostAliases[].ip", "dnsConfig.nameservers[]"), address),
+    **{f"securityContext.{field}": check for field, check in _OF_SECURITY.items()},
+    **dict.fromkeys((*CONTAINERS, "volumes", "schedulingGates"), unique),
     "schedulingGates[].name": check_label_key,
-    "initContainers[].restartPolicy": one_of("Always", "OnFailure", "Never"),
     "topologySpreadConstraints": _spreads,
     "topologySpreadConstraints[].minDomains": between(1, INT32),
-    "volumes[].name": check_label_name,
+    **{f"volumes[]{field}": check for field, check in RULES_OF_VOLUMES.items()},
     f"{NODE_AFFINITY}.{_REQUIRED}.nodeSelectorTerms": filled,
     f"{NODE_AFFINITY}.{_REQUIRED}.nodeSelectorTerms[].matchExpressions[].key": check_label_key,
     f"{NODE_AFFINITY}.{_REQUIRED}.nodeSelectorTerms[].matchExpressions[].values[]": check_label_value,
@@ -189,9 +140,10 @@ RULES: dict[str, Check] = {
     f"{NODE_AFFINITY}.{_PREFERRED}[].weight": between(1, 100),
     f"{NODE_AFFINITY}.{_PREFERRED}[].preference.matchExpressions[].key": check_label_key,
     **{f"{holder}.{field}": check for holder in _AFFINITIES for field, check in _OF_AFFINITIES.items()},
+    **dict.fromkeys((f"affinity.{kind}.{_PREFERRED}[].weight" for kind in _BETWEEN_PODS), between(1, 100)),
     **dict.fromkeys(_SELECTORS, _pod_label_keys),
     **{f"{holder}.{field}": check for holder in _SELECTORS for field, check in _OF_SELECTORS.items()},
-    **{f"{holder}[].{field}": check for holder in CONTAINERS for field, check in _OF_CONTAINERS.items()},
+    **{f"{holder}[]{field}": check for holder in CONTAINERS for field, check in RULES_OF_CONTAINERS.items()},
 }
 """What each field of a pod's spec has to be; `[]` stands for every entry of a list."""
 
@@ -204,6 +156,13 @@ def check_pod_spec(kind: str, spec: Document, path: str, report: Report) -> None
     filled(report, f"{path}.containers", spec.get("containers"))
     _check_shared_names(spec, path, report)
     _check_restart_policy(kind, spec.get("restartPolicy") or "", f"{path}.restartPolicy", report)
+    for field in _HOST_NAMES if kind != "StatefulSet" else ():  # which gives its pods names of its own
+        check_label_name(report, f"{path}.{field}", spec.get(field))
+    _check_host_network(spec, path, report)
+    if spec.get("dnsPolicy") == "None" and not spec.get("dnsConfig"):
+        report.add("KERF304", f"{path}.dnsConfig", "dnsPolicy None needs a dnsConfig", "Name its nameservers there")
+    if "Always" in RESTART_POLICIES.get(kind, ()) and spec.get("activeDeadlineSeconds") is not None:
+        report.add("KERF305", f"{path}.activeDeadlineSeconds", f"Pods of a {kind} have no deadline", "Leave it out")
 
 
 def _check_shared_names(spec: Document, path: str, report: Report) -> None:
@@ -214,6 +173,16 @@ def _check_shared_names(spec: Document, path: str, report: Report) -> None:
             report.add("KERF321", at, f"The name {name} stands at {names[name].removesuffix('.name')}")
 
 
+def _check_host_network(spec: Document, path: str, report: Report) -> None:
+    """Report ports that containers on their node's own network cannot have."""
+    for holder in CONTAINERS if spec.get("hostNetwork") is True else ():
+        for at, port in values_at(spec, f"{holder}[].ports[]", path):
+            inner, outer = (port.get("containerPort"), port.get("hostPort")) if isinstance(port, dict) else (0, 0)
+            if outer and outer != inner:
+                message = f"With hostNetwork it is the containerPort {inner}"
+                report.add("KERF309", f"{at}.hostPort", message, "Write the same number, or leave it out")
+
+
 def _check_restart_policy(kind: str, written: Any, path: str, report: Report) -> None:
     policies = RESTART_POLICIES.get(kind, ())
     hint = f"Pods of a {kind} have {' or '.join(policies)}"
@@ -221,20 +190,3 @@ def _check_restart_policy(kind: str, written: Any, path: str, report: Report) ->
         report.add("KERF304", path, "restartPolicy is required", hint)
     elif policies and written and isinstance(written, str):
         report.one_of(path, written, policies, hint)
-
-
-def values_at(holder: Any, field: str, path: str) -> Iterator[tuple[str, Any]]:
-    """The values of a field of a table, with their paths; `[]` stands for every entry of a list."""
-    step, _, rest = field.partition(".")
-    name = step.removesuffix("[]")
-    value = holder.get(name) if isinstance(holder, dict) else None
-    if value is None:
-        return
-    at = f"{path}.{name}" if path else name
-    entries = enumerate(value if isinstance(value, list) else ())
-    found = [(at, value)] if name == step else [(f"{at}[{number}]", part) for number, part in entries]
-    for below, part in found:
-        if rest:
-            yield from values_at(part, rest, below)
-        else:
-            yield below, part

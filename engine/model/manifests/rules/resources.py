@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from kerf.engine.model.manifests.violations import Report
@@ -13,8 +14,9 @@ _MILLI = "cpu"
 """Quantities are read as of this resource to see thousandths."""
 
 
-def check_resources(resources: dict[str, Any], path: str, report: Report) -> None:
-    """Report resources that none has, what is no quantity, and requests that do not suit their limits."""
+def check_resources(resources: dict[str, Any], path: str, report: Report, *, beside: Iterable[str] = ()) -> None:
+    """Report resources that none has, what is no quantity, and requests that do not suit their limits. `beside`: what
+    the containers of a pod name, of which its own resources are made."""
     amounts = {
         holder: {
             name: report.attempt(f"{path}.{holder}[{name}]", parse_quantity, written, name, otherwise=None)
@@ -26,7 +28,7 @@ def check_resources(resources: dict[str, Any], path: str, report: Report) -> Non
         for name in found:
             _check_name(name, resources[holder][name], f"{path}.{holder}[{name}]", report)
     named = {name for found in amounts.values() for name in found}
-    if any(name.startswith(_HUGE_PAGES) for name in named) and named.isdisjoint({"cpu", "memory"}):
+    if any(name.startswith(_HUGE_PAGES) for name in named) and named.union(beside).isdisjoint({"cpu", "memory"}):
         report.add("KERF304", path, "Huge pages need cpu or memory beside them", "Ask for some of either, too")
     for name, amount in amounts["requests"].items():
         at, most = f"{path}.requests[{name}]", amounts["limits"].get(name)

@@ -10,10 +10,11 @@ from typing import Any
 
 from kerf.engine.model.cron import parse as parse_cron
 from kerf.engine.model.durations import parse_go_duration
+from kerf.engine.model.manifests.rules.checks import check_label_key, check_label_value
 from kerf.engine.model.manifests.rules.kinds import check_kind
 from kerf.engine.model.manifests.rules.metadata import check_metadata_rules, check_template_metadata
 from kerf.engine.model.manifests.rules.names import check_names
-from kerf.engine.model.manifests.rules.pods import check_label_key, check_label_value, check_pod_spec
+from kerf.engine.model.manifests.rules.pods import check_pod_spec
 from kerf.engine.model.manifests.rules.resources import check_resources
 from kerf.engine.model.manifests.rules.volumes import check_mounts
 from kerf.engine.model.manifests.violations import Report
@@ -28,6 +29,7 @@ _POD_SPECS = {
 }
 _TEMPLATE = ("spec", "template", "spec")
 _WITH_SELECTOR = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"})
+_SELECTING = frozenset({"PodDisruptionBudget", "PersistentVolumeClaim"})
 _WITH_SPEC = frozenset({"Pod", "ReplicationController", "Job", "CronJob", *_WITH_SELECTOR})
 _ANY_FINALIZERS = frozenset({"PodDisruptionBudget", "RuntimeClass"})
 """Kinds of Kubernetes that take finalizers without a domain."""
@@ -56,6 +58,13 @@ def check_workload(document: Document, version: Version, report: Report) -> None
     check_kind(kind, document, report)
     if kind in _WITH_SELECTOR:
         _check_selector(document, report)
+    if kind in _SELECTING:
+        _check_expressions(
+            _at(document, "spec", "selector"), "matchExpressions", "spec.selector", _LABEL_OPERATORS, report
+        )
+    if kind == "PersistentVolume":
+        for at, term in _required_terms(_at(document, "spec", "nodeAffinity"), "spec.nodeAffinity", "required"):
+            _check_expressions(term, "matchExpressions", at, _NODE_OPERATORS, report)
     where = _POD_SPECS.get(kind, _TEMPLATE)
     check_metadata_rules(document.get("metadata"), "metadata", report, with_domains=kind not in _ANY_FINALIZERS)
     if len(where) > 1:
@@ -139,13 +148,20 @@ def _check_pod(spec: Document, path: str, version: Version, report: Report) -> N
     for name in ("containers", "initContainers"):
         for number, container in enumerate(_objects(spec, name)):
             check_resources(_at(container, "resources"), f"{path}.{name}[{number}].resources", report)
-    check_resources(_at(spec, "resources"), f"{path}.resources", report)
+    check_resources(_at(spec, "resources"), f"{path}.resources", report, beside=_named(spec))
     for number, toleration in enumerate(_objects(spec, "tolerations")):
         _check_toleration(toleration, f"{path}.tolerations[{number}]", version, report)
     for at, term in _node_terms(_at(spec, "affinity", "nodeAffinity"), f"{path}.affinity.nodeAffinity"):
         _check_expressions(term, "matchExpressions", at, _NODE_OPERATORS, report)
     for at, selector in _label_selectors(spec, path):
         _check_expressions(selector, "matchExpressions", at, _LABEL_OPERATORS, report)
+
+
+def _named(spec: Document) -> Iterator[str]:
+    """The resources that the containers of a pod name."""
+    for container in _objects(spec, "containers"):
+        for holder in ("requests", "limits"):
+            yield from map(str, _at(container, "resources", holder))
 
 
 def _check_toleration(toleration: Document, path: str, version: Version, report: Report) -> None:
@@ -174,11 +190,14 @@ def _check_toleration(toleration: Document, path: str, version: Version, report:
 
 
 def _node_terms(affinity: Document, path: str) -> Iterator[tuple[str, Document]]:
-    required = f"{path}.{_REQUIRED}.nodeSelectorTerms"
-    for number, term in enumerate(_objects(_at(affinity, _REQUIRED), "nodeSelectorTerms")):
-        yield f"{required}[{number}]", term
+    yield from _required_terms(affinity, path, _REQUIRED)
     for number, preferred in enumerate(_objects(affinity, _PREFERRED)):
         yield f"{path}.{_PREFERRED}[{number}].preference", _at(preferred, "preference")
+
+
+def _required_terms(affinity: Document, path: str, name: str) -> Iterator[tuple[str, Document]]:
+    for number, term in enumerate(_objects(_at(affinity, name), "nodeSelectorTerms")):
+        yield f"{path}.{name}.nodeSelectorTerms[{number}]", term
 
 
 def _label_selectors(spec: Document, path: str) -> Iterator[tuple[str, Document]]:

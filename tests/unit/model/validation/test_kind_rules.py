@@ -16,14 +16,27 @@ TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": POD}
 SELECTED = {"selector": {"matchLabels": {"app": "a"}}, "template": TEMPLATE}
 JOB = {"template": {"spec": POD | {"restartPolicy": "Never"}}}
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+TERM = {"key": "zone", "operator": "In", "values": ["a"]}
+AFFINITY = {"required": {"nodeSelectorTerms": [{"matchExpressions": [TERM]}]}}
+VOLUME = {
+    "accessModes": ["ReadWriteOnce"],
+    "capacity": {"storage": "1Gi"},
+    "csi": {"driver": "d", "volumeHandle": "h"},
+    "nodeAffinity": AFFINITY,
+}
 GOOD: dict[str, tuple[str, dict[str, Any]]] = {
     "Deployment": ("apps/v1", SELECTED),
-    "StatefulSet": ("apps/v1", SELECTED | {"serviceName": "s"}),
+    "StatefulSet": (
+        "apps/v1",
+        SELECTED | {"serviceName": "s", "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": CLAIM}]},
+    ),
     "DaemonSet": ("apps/v1", SELECTED),
     "Job": ("batch/v1", JOB),
     "CronJob": ("batch/v1", {"schedule": "@daily", "jobTemplate": {"spec": JOB}}),
     "PersistentVolumeClaim": ("v1", CLAIM),
+    "PersistentVolume": ("v1", VOLUME),
     "PodDisruptionBudget": ("policy/v1", {"selector": {"matchLabels": {"app": "a"}}}),
+    "Node": ("v1", {}),
 }
 COUNT = (0, -1, "KERF309", "")
 SECONDS = (1 << 40, -1, "KERF309", "")
@@ -33,11 +46,20 @@ JOBS: dict[str, tuple[Any, Any, str, str]] = {
     "backoffLimit": COUNT,
     "activeDeadlineSeconds": SECONDS,
     "ttlSecondsAfterFinished": COUNT,
-    "maxFailedIndexes": COUNT,
     "completionMode": ("NonIndexed", "indexed", "KERF305", ""),
     "podReplacementPolicy": ("Failed", "Never", "KERF305", ""),
 }
 SHARE = ("50%", "150%", "KERF309", "")
+ACCESS: dict[str, tuple[Any, Any, str, str]] = {
+    "accessModes": (["ReadWriteMany"], [], "KERF304", ""),
+    "volumeMode": ("Block", "block", "KERF305", ""),
+    "storageClassName": ("gp3.fast", "GP3", "KERF312", ""),
+}
+CLAIMS: dict[str, tuple[Any, Any, str, str]] = {
+    **ACCESS,
+    "resources": ({"requests": {"storage": 1}}, {"requests": {"storage": 0}}, "KERF309", ".requests[storage]"),
+}
+TERMS = "nodeAffinity.required.nodeSelectorTerms"
 ROWS: dict[str, dict[str, tuple[Any, Any, str, str]]] = {
     "Deployment": {
         "minReadySeconds": COUNT,
@@ -58,6 +80,9 @@ ROWS: dict[str, dict[str, tuple[Any, Any, str, str]]] = {
         "minReadySeconds": COUNT,
         "podManagementPolicy": ("Parallel", "parallel", "KERF305", ""),
         "updateStrategy.type": ("OnDelete", "Recreate", "KERF305", ""),
+        "persistentVolumeClaimRetentionPolicy.whenDeleted": ("Delete", "delete", "KERF305", ""),
+        "persistentVolumeClaimRetentionPolicy.whenScaled": ("Retain", "Keep", "KERF305", ""),
+        **{f"volumeClaimTemplates[].spec.{field}": row for field, row in CLAIMS.items()},
     },
     "DaemonSet": {
         "minReadySeconds": COUNT,
@@ -79,10 +104,16 @@ ROWS: dict[str, dict[str, tuple[Any, Any, str, str]]] = {
         "concurrencyPolicy": ("Forbid", "Never", "KERF305", ""),
         "timeZone": ("Etc/UTC", "Local", "KERF305", ""),
     },
-    "PersistentVolumeClaim": {
-        "accessModes": (["ReadWriteMany"], [], "KERF304", ""),
-        "volumeMode": ("Block", "block", "KERF305", ""),
-        "resources": ({"requests": {"storage": 1}}, {"requests": {"storage": 0}}, "KERF309", ".requests[storage]"),
+    "PersistentVolumeClaim": CLAIMS,
+    "PersistentVolume": {
+        **ACCESS,
+        TERMS: ([{"matchExpressions": [TERM]}], [], "KERF304", ""),
+        f"{TERMS}[].matchExpressions[].key": ("x.y/z", "a b", "KERF312", ""),
+        f"{TERMS}[].matchExpressions[].values[]": ("b", "b c", "KERF312", ""),
+    },
+    "Node": {
+        "taints[].key": ("x.y/z", "a b", "KERF312", ""),
+        "taints[].value": ("b", "b c", "KERF312", ""),
     },
     "PodDisruptionBudget": {
         "minAvailable": SHARE,
@@ -91,10 +122,19 @@ ROWS: dict[str, dict[str, tuple[Any, Any, str, str]]] = {
     },
 }
 """For each field below spec a good value, a bad one, the code, and where below the field it is told."""
+BY_INDEX = ("backoffLimitPerIndex", "maxFailedIndexes")
 OTHERWISE = {
-    "Job": {"spec", "spec.backoffLimitPerIndex"},
-    "CronJob": {"spec.jobTemplate.spec", "spec.jobTemplate.spec.backoffLimitPerIndex"},
+    "Job": {"spec", *(f"spec.{field}" for field in BY_INDEX)},
+    "CronJob": {"spec.jobTemplate.spec", *(f"spec.jobTemplate.spec.{field}" for field in BY_INDEX)},
     "PersistentVolumeClaim": {"spec", "spec.accessModes[]"},
+    "StatefulSet": {"spec.volumeClaimTemplates[].spec", "spec.volumeClaimTemplates[].spec.accessModes[]"},
+    "PersistentVolume": {"spec", "spec.accessModes[]"},
+    "StorageClass": {
+        "reclaimPolicy",
+        "allowedTopologies[].matchLabelExpressions[].key",
+        "allowedTopologies[].matchLabelExpressions[].values",
+    },
+    "PriorityClass": {"value", "preemptionPolicy"},
 }
 """Rows with tests of their own."""
 
@@ -105,18 +145,70 @@ def found(kind: str, spec: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def test_each_row_of_the_tables_is_tested() -> None:
-    rows = {kind: {f"spec.{field}" for field in fields} | OTHERWISE.get(kind, set()) for kind, fields in ROWS.items()}
+    rows = {
+        kind: {f"spec.{field}" for field in ROWS.get(kind, {})} | OTHERWISE.get(kind, set())
+        for kind in ROWS.keys() | OTHERWISE.keys()
+    }
     assert rows == {kind: set(fields) for kind, fields in RULES.items()}
 
 
 @pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind, fields in ROWS.items() for field in fields])
 def test_a_row_of_a_table(kind: str, field: str) -> None:
     good, bad, code, below = ROWS[kind][field]
-    assert found(kind, changed(GOOD[kind][1], field, good)) == []
-    assert found(kind, changed(GOOD[kind][1], field, bad)) == [(code, f"spec.{field}{below}")]
+    whole = GOOD[kind][1] if kind != "Node" else {"taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}]}
+    at = field.replace("[]", ".0")
+    assert found(kind, changed(whole, at, good)) == []
+    assert found(kind, changed(whole, at, bad)) == [(code, f"spec.{field.replace('[]', '[0]')}{below}")]
     others: tuple[Any, ...] = ([], {}, 1.5, True, [[]], None)
     for other in others:
-        found(kind, changed(GOOD[kind][1], field, other))  # no value breaks a rule
+        found(kind, changed(whole, at, other))  # no value breaks a rule
+
+
+@pytest.mark.parametrize(
+    ("kind", "api", "fields", "told"),
+    [
+        ("PriorityClass", "scheduling.k8s.io/v1", {"value": 10**9, "preemptionPolicy": "Never"}, []),
+        ("PriorityClass", "scheduling.k8s.io/v1", {"value": 10**9 + 1}, [("KERF309", "value")]),
+        ("PriorityClass", "scheduling.k8s.io/v1", {"value": 1, "preemptionPolicy": "never"},
+         [("KERF305", "preemptionPolicy")]),
+        ("StorageClass", "storage.k8s.io/v1", {"provisioner": "p", "reclaimPolicy": "Retain"}, []),
+        ("StorageClass", "storage.k8s.io/v1", {"provisioner": "p", "reclaimPolicy": "Recycle"},
+         [("KERF305", "reclaimPolicy")]),
+        ("StorageClass", "storage.k8s.io/v1",
+         {"provisioner": "p", "allowedTopologies": [{"matchLabelExpressions": [{"key": "a b", "values": []}]}]},
+         [("KERF312", "allowedTopologies[0].matchLabelExpressions[0].key"),
+          ("KERF304", "allowedTopologies[0].matchLabelExpressions[0].values")]),
+    ],
+)  # fmt: skip
+def test_a_class_without_a_spec(kind: str, api: str, fields: dict[str, Any], told: list[tuple[str, str]]) -> None:
+    judged = judge(
+        {"apiVersion": api, "kind": kind, "metadata": {"name": "x"}, **fields}, published=published_schemas()
+    )
+    assert [(wrong.code, wrong.path) for wrong in judged.violations] == told
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"csi": ...}, []),  # which the API server refuses, and nothing reads
+        ({"nfs": {"server": "s", "path": "/x"}}, [("KERF309", "spec")]),
+        ({"accessModes": ...}, [("KERF304", "spec.accessModes")]),
+        ({"capacity": ...}, [("KERF304", "spec.capacity")]),
+        ({"accessModes": ["ReadWriteOncePod", "ReadWriteOnce"]}, [("KERF309", "spec.accessModes")]),
+        ({"accessModes": ["ReadWriteOncePod"]}, []),
+        ({"accessModes": ["RWO"]}, [("KERF305", "spec.accessModes[0]")]),
+    ],
+)
+def test_a_volume_is_one_thing(change: dict[str, Any], told: list[tuple[str, str]]) -> None:
+    ((field, value),) = change.items()
+    assert found("PersistentVolume", changed(VOLUME, field, value)) == told
+
+
+@pytest.mark.parametrize("kind", ["PodDisruptionBudget", "PersistentVolumeClaim"])
+def test_what_a_selector_asks_for(kind: str) -> None:
+    selector = {"matchExpressions": [{"key": "a", "operator": "In", "values": []}]}
+    path = "spec.selector.matchExpressions[0].values"
+    assert found(kind, changed(GOOD[kind][1], "selector", selector)) == [("KERF310", path)]
 
 
 @pytest.mark.parametrize(
@@ -126,6 +218,9 @@ def test_a_row_of_a_table(kind: str, field: str) -> None:
         ({"completionMode": "Indexed", "backoffLimitPerIndex": 1}, []),
         ({"completionMode": "Indexed", "parallelism": 2}, [("KERF304", "completions")]),
         ({"backoffLimitPerIndex": 1}, [("KERF305", "completionMode")]),
+        ({"completionMode": "Indexed", "completions": 3, "maxFailedIndexes": 1}, [("KERF304", "backoffLimitPerIndex")]),
+        ({"completionMode": "Indexed", "completions": 3, "backoffLimitPerIndex": 1, "maxFailedIndexes": -1},
+         [("KERF309", "maxFailedIndexes")]),
         ({"completionMode": "Indexed", "completions": 3, "backoffLimitPerIndex": -1},
          [("KERF309", "backoffLimitPerIndex")]),
     ],

@@ -18,12 +18,12 @@ KINDS = {
     ),
     "Service": ("v1", {}),
     "Namespace": ("v1", {}),
-    "PodDisruptionBudget": ("policy/v1", {"maxUnavailable": 1}),
 }
+BUDGET = {"PodDisruptionBudget": ("policy/v1", {"maxUnavailable": 1})}
 
 
 def found(kind: str, **metadata: str) -> list[tuple[str, str]]:
-    api, spec = KINDS[kind]
+    api, spec = (KINDS | BUDGET)[kind]
     document = {"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec}
     return [(wrong.code, wrong.path) for wrong in judge(document, published=published_schemas()).violations]
 
@@ -55,3 +55,16 @@ def test_how_long_a_name_is_and_whether_it_has_dots_depends_on_the_kind(kind: st
 def test_a_namespace_is_a_label() -> None:
     assert found("Pod", name="p", namespace="Shop_1") == [("KERF312", "metadata.namespace")]
     assert found("Pod", name="p", namespace="shop-1") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "good"), [("Web_1", True), ("x" * 254, True), ("a/b", False), ("..", False), ("50%", False)]
+)
+def test_a_pod_disruption_budget_may_be_called_anything_that_stands_in_a_path(name: str, good: bool) -> None:
+    """An API server 1.36 takes it."""
+    assert found("PodDisruptionBudget", name=name) == ([] if good else [("KERF312", "metadata.name")])
+
+
+@pytest.mark.parametrize(("begin", "good"), [("web-", True), ("web", True), ("Web-", False), ("-", False)])
+def test_what_a_generated_name_begins_with_counts_beside_a_name_too(begin: str, good: bool) -> None:
+    assert found("Pod", name="web", generateName=begin) == ([] if good else [("KERF312", "metadata.generateName")])

@@ -28,6 +28,27 @@ SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
 POD_TERM: dict[str, Any] = {"topologyKey": "z", "labelSelector": {}}
 FROM_FIELD = {"fieldRef": {"fieldPath": "metadata.name"}}
 NAMED = {"key": "metadata.name", "operator": "In", "values": ["node-1.example.com"]}
+NAMES = ("serviceAccountName", "serviceAccount", "nodeName", "priorityClassName", "runtimeClassName")
+PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+HOOKS = ("postStart", "preStop")
+COMMAND = {"exec": {"command": ["true"]}}
+HTTP = {"httpGet": {"port": 80}}
+OF_BOTH: dict[str, tuple[Any, Any, str, str]] = {
+    "": (HTTP, {**HTTP, **COMMAND}, "KERF309", ""),
+    ".exec": (COMMAND["exec"], {}, "KERF304", ".command"),
+    ".exec.command": (["true"], [], "KERF304", ""),
+    ".httpGet.port": ("http", 0, "KERF309", ""),
+    ".tcpSocket.port": (65_535, "a_b", "KERF312", ""),
+    ".httpGet.scheme": ("HTTPS", "https", "KERF305", ""),
+}
+OF_PROBES: dict[str, tuple[Any, Any, str, str]] = {
+    **OF_BOTH,
+    ".grpc.port": (1, 0, "KERF309", ""),
+    **{
+        f".{field}": (0, -1, "KERF309", "")
+        for field in ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
+    },
+}
 BAD: dict[str, tuple[Any, Any, str, str]] = {
     "restartPolicy": ("Never", "Sometimes", "KERF305", ""),
     "preemptionPolicy": ("Never", "Always", "KERF305", ""),
@@ -39,10 +60,27 @@ BAD: dict[str, tuple[Any, Any, str, str]] = {
     "initContainers": ([FIRST], [FIRST, FIRST], "KERF321", "[1].name"),
     "schedulingGates": ([{"name": "a"}, {"name": "b"}], [{"name": "a"}, {"name": "a"}], "KERF321", "[1].name"),
     "schedulingGates[].name": ("example.com/a", "a b", "KERF312", ""),
-    "initContainers[].restartPolicy": ("Always", "always", "KERF305", ""),
     "topologySpreadConstraints": ([SPREAD], [SPREAD, SPREAD], "KERF321", "[1]"),
     "topologySpreadConstraints[].minDomains": (1, 0, "KERF309", ""),
+    "volumes[]": ({"name": "v"}, {"name": "v", "emptyDir": {}, "hostPath": {"path": "/x"}}, "KERF309", ""),
     "volumes[].name": ("a-1", "a.b", "KERF312", ""),
+    "volumes[].persistentVolumeClaim": ({"claimName": "c"}, {"claimName": ""}, "KERF304", ".claimName"),
+    "volumes[].hostPath": ({"path": "/x"}, {"path": ""}, "KERF304", ".path"),
+    "volumes[].hostPath.type": ("", "Folder", "KERF305", ""),
+    "volumes[].emptyDir.sizeLimit": ("0", "-1Gi", "KERF309", ""),
+    **dict.fromkeys(NAMES, ("shop.web-1", "Web_1", "KERF312", "")),
+    "os.name": ("linux", "Linux", "KERF305", ""),
+    "hostAliases[].ip": ("::1", "localhost", "KERF305", ""),
+    "dnsConfig.nameservers[]": ("10.0.0.1", "10.0.0", "KERF305", ""),
+    **{f"securityContext.{field}": (0, -1, "KERF309", "") for field in ("runAsUser", "runAsGroup", "fsGroup")},
+    "securityContext.fsGroupChangePolicy": ("Always", "Never", "KERF305", ""),
+    "securityContext.supplementalGroupsPolicy": ("Merge", "merge", "KERF305", ""),
+    "securityContext.seccompProfile.type": ("RuntimeDefault", "Default", "KERF305", ""),
+    **{
+        f"affinity.{kind}.{PREFERRED}[].weight": (100, 101, "KERF309", "")
+        for kind in ("podAffinity", "podAntiAffinity")
+    },
+    **{f"{term}namespaces[]": ("shop", "Shop", "KERF312", "") for term in POD_TERMS},
     f"affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms": ([TERM], [], "KERF304", ""),
     f"affinity.nodeAffinity.{PREFERRED}[].weight": (100, 101, "KERF309", ""),
     f"affinity.nodeAffinity.{NODE_TERMS[0]}matchExpressions[].values[]": ("b", "b c", "KERF312", ""),
@@ -91,6 +129,24 @@ BAD: dict[str, tuple[Any, Any, str, str]] = {
             "ports[].containerPort": (65_535, 65_536, "KERF309", ""),
             "ports[].hostPort": (0, -1, "KERF309", ""),
             "ports[].protocol": ("SCTP", "tcp", "KERF305", ""),
+            "ports[].name": ("http-1", "HTTP", "KERF312", ""),
+            "restartPolicy": ("Always", "always", "KERF305", ""),
+            "envFrom[]": ({"secretRef": {"name": "a"}}, {}, "KERF304", ""),
+            "envFrom[].configMapRef.name": ("a.b", "A", "KERF312", ""),
+            "envFrom[].secretRef.name": ("a.b", "A", "KERF312", ""),
+            "volumeMounts": (
+                [{"name": "v", "mountPath": "/a"}, {"name": "v", "mountPath": "/b"}],
+                [{"name": "v", "mountPath": "/a"}, {"name": "v", "mountPath": "/a"}],
+                "KERF321",
+                "[1].mountPath",
+            ),
+            "volumeMounts[].mountPropagation": ("HostToContainer", "Host", "KERF305", ""),
+            "volumeMounts[].recursiveReadOnly": ("IfPossible", "Always", "KERF305", ""),
+            "securityContext.runAsUser": (0, -1, "KERF309", ""),
+            "securityContext.runAsGroup": (0, -1, "KERF309", ""),
+            **{f"{probe}{field}": row for probe in PROBES for field, row in OF_PROBES.items()},
+            **{f"{probe}.successThreshold": (1, 2, "KERF309", "") for probe in ("livenessProbe", "startupProbe")},
+            **{f"lifecycle.{hook}{field}": row for hook in HOOKS for field, row in OF_BOTH.items()},
         }.items()
     },
 }
@@ -102,6 +158,9 @@ WHOLE: dict[str, dict[str, Any]] = {
     "volumes": {"name": "v"},
     "topologySpreadConstraints": SPREAD,
     "ports": {"containerPort": 80},
+    "envFrom": {},
+    "volumeMounts": {"name": "v", "mountPath": "/a"},
+    "hostAliases": {"hostnames": ["a"]},
     PREFERRED: {"weight": 1, "preference": TERM},
     REQUIRED: POD_TERM,
     "nodeSelectorTerms": TERM,
@@ -109,20 +168,29 @@ WHOLE: dict[str, dict[str, Any]] = {
 }
 
 
-def with_field(holder: dict[str, Any], field: str, value: Any) -> dict[str, Any]:
-    """A copy with a field of the table set, in the only entry of each list on its way."""
+def with_field(holder: dict[str, Any], field: str, value: Any, within: str = "") -> dict[str, Any]:
+    """A copy with a field of the table set, in the only entry of each list on its way. `within`: what it is a copy
+    of."""
     step, _, rest = field.partition(".")
     name = step.removesuffix("[]")
     if not rest:
         return {**holder, name: value if name == step else [value]}
     if name == step:
-        return {**holder, name: with_field(holder.get(name, {}), rest, value)}
-    return {**holder, name: [with_field(_whole(name, rest), rest, value)]}
+        return {**holder, name: with_field(holder.get(name, _object(name, rest)), rest, value, name)}
+    return {**holder, name: [with_field(_entry(name, rest, within), rest, value, name)]}
 
 
-def _whole(name: str, rest: str) -> dict[str, Any]:
+def _object(name: str, rest: str) -> dict[str, Any]:
+    """An object that is fine but for the field in it."""
+    if name in (*PROBES, *HOOKS) and not rest.startswith(("exec", "httpGet", "tcpSocket", "grpc")):
+        return HTTP
+    objects: dict[str, dict[str, Any]] = {"httpGet": HTTP["httpGet"], "hostPath": {"path": "/x"}}
+    return objects.get(name, {})
+
+
+def _entry(name: str, rest: str, within: str) -> dict[str, Any]:
     """An entry of a list that is fine but for the field in it."""
-    if name == PREFERRED and rest.startswith("podAffinityTerm"):
+    if name == PREFERRED and within != "nodeAffinity":
         return {"weight": 1, "podAffinityTerm": POD_TERM}
     return WHOLE[name] | ({"operator": "In", "values": ["v"]} if rest.startswith("values") else {})
 
@@ -140,7 +208,8 @@ def test_each_row_of_the_table_is_tested() -> None:
 @pytest.mark.parametrize("field", BAD)
 def test_a_row_of_the_table(field: str) -> None:
     good, bad, code, below = BAD[field]
-    base = {"containers": [CONTAINER]}
+    volumes = {"volumes": [{"name": "v"}]} if "volumeMounts" in field else {}
+    base = {"containers": [CONTAINER], **volumes}
     assert found("Pod", "v1", with_field(base, field, good)) == []
     path = f"spec.{field.replace('[]', '[0]')}{below}"
     assert found("Pod", "v1", with_field(base, field, bad)) == [(code, path)]
@@ -194,6 +263,46 @@ def test_an_empty_text_is_absent(field: str) -> None:
 def test_an_init_container_is_not_called_as_another_container() -> None:
     spec = {"containers": [CONTAINER], "initContainers": [FIRST, CONTAINER]}
     assert found("Pod", "v1", spec) == [("KERF321", "spec.initContainers[1].name")]
+
+
+@pytest.mark.parametrize(("host", "told"), [(80, []), (0, []), (8080, ["KERF309"])])
+def test_ports_on_the_network_of_the_node(host: int, told: list[str]) -> None:
+    for holder in ("containers", "initContainers"):
+        named = {"name": holder.lower(), "image": "i", "ports": [{"containerPort": 80, "hostPort": host}]}
+        spec = {"containers": [CONTAINER], "hostNetwork": True, holder: [named]}
+        assert found("Pod", "v1", spec) == [(code, f"spec.{holder}[0].ports[0].hostPort") for code in told]
+        assert found("Pod", "v1", {**spec, "hostNetwork": False}) == []
+
+
+def test_a_pod_without_the_resolver_of_its_cluster_has_one_of_its_own() -> None:
+    spec = {"containers": [CONTAINER], "dnsPolicy": "None"}
+    assert found("Pod", "v1", spec) == [("KERF304", "spec.dnsConfig")]
+    assert found("Pod", "v1", {**spec, "dnsConfig": {"nameservers": ["10.0.0.1"]}}) == []
+
+
+@pytest.mark.parametrize("field", ["hostname", "subdomain"])
+def test_the_name_of_a_host_is_a_label_where_the_pod_keeps_it(field: str) -> None:
+    spec = {"containers": [CONTAINER], field: "a.b"}
+    assert found("Pod", "v1", spec) == [("KERF312", f"spec.{field}")]
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": spec}
+    pods = {"selector": {"matchLabels": {"app": "a"}}, "template": template}
+    assert found("Deployment", "apps/v1", pods) == [("KERF312", f"spec.template.spec.{field}")]
+    assert found("StatefulSet", "apps/v1", pods | {"serviceName": "s"}) == []
+
+
+def test_pods_that_are_started_again_have_no_deadline() -> None:
+    pod = {"containers": [CONTAINER], "activeDeadlineSeconds": 60}
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": pod}
+    spec = {"selector": {"matchLabels": {"app": "a"}}, "template": template}
+    assert found("Deployment", "apps/v1", spec) == [("KERF305", "spec.template.spec.activeDeadlineSeconds")]
+    assert found("Pod", "v1", pod) == []
+
+
+def test_huge_pages_of_a_pod_go_with_what_its_containers_ask_for() -> None:
+    huge = {"containers": [CONTAINER], "resources": {"limits": {"hugepages-2Mi": "2Mi"}}}
+    assert found("Pod", "v1", huge) == [("KERF304", "spec.resources")]
+    with_cpu = {**huge, "containers": [{**CONTAINER, "resources": {"requests": {"cpu": 1}}}]}
+    assert found("Pod", "v1", with_cpu) == []
 
 
 def test_a_pod_without_containers_is_refused() -> None:
@@ -266,7 +375,8 @@ def test_a_mount_needs_its_volume(kind: str) -> None:
 def test_claims_of_a_stateful_set_are_volumes_of_its_pods() -> None:
     spec = mounting("data")
     del spec["containers"][0]["volumeMounts"][0]["devicePath"]
-    claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = {"metadata": {"name": "data"}, "spec": asked}
     labels = {"app": "a"}
     pods = {"metadata": {"labels": labels}, "spec": spec}
     stateful = {"serviceName": "s", "selector": {"matchLabels": labels}, "template": pods}

@@ -1,0 +1,148 @@
+"""The checks that tables of rules are made of: enumerations, ranges, names, fields that go together.
+
+A value of the wrong type is passed over: the schema reports it. An empty text counts as absent, as in Go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from ipaddress import ip_address
+from typing import Any
+
+from kerf.engine.model.karpenter.nodepool_validation import is_label_value, qualified
+from kerf.engine.model.manifests.rules.names import check_domain_name
+from kerf.engine.model.manifests.violations import Report
+from kerf.engine.model.quantities import parse_quantity
+
+Check = Callable[[Report, str, Any], None]
+INT32 = (1 << 31) - 1
+_HINT = "Letters, digits, -, _ and ., at most 63; a key may have a DNS domain and / before it"
+_PORT_NAME = re.compile(r"(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
+_LONGEST_PORT_NAME = 15
+
+
+def one_of(*allowed: str) -> Check:
+    """A check of an enumeration."""
+
+    def check(report: Report, path: str, value: Any) -> None:
+        if isinstance(value, str) and value:
+            report.one_of(path, value, allowed)
+
+    return check
+
+
+def between(least: int, most: int) -> Check:
+    """A check of a number's range."""
+
+    def check(report: Report, path: str, value: Any) -> None:
+        if isinstance(value, int) and not isinstance(value, bool) and not least <= value <= most:
+            report.add("KERF309", path, f"The value is {least} to {most}, not {value}")
+
+    return check
+
+
+def size_of(least: int) -> Check:
+    """A check of an amount of bytes. A text that is no quantity is reported, too."""
+
+    def check(report: Report, path: str, value: Any) -> None:
+        given = isinstance(value, str | int | float) and not isinstance(value, bool)
+        if given and report.attempt(path, parse_quantity, value, "", otherwise=least) < least:
+            report.add("KERF309", path, f"The size is {least} or more, not {value}")
+
+    return check
+
+
+def filled(report: Report, path: str, value: Any) -> None:
+    """Report a list without an entry."""
+    if value == []:
+        report.add("KERF304", path, "The list needs at least one entry")
+
+
+def unique(report: Report, path: str, value: Any) -> None:
+    """Report entries of a list that have one name."""
+    seen: dict[str, int] = {}
+    for number, part in enumerate(value if isinstance(value, list) else ()):
+        name = part.get("name") if isinstance(part, dict) else None
+        if isinstance(name, str) and seen.setdefault(name, number) != number:
+            report.add("KERF321", f"{path}[{number}].name", f"The name {name} stands at {path}[{seen[name]}]")
+
+
+def check_labels(report: Report, path: str, value: Any) -> None:
+    """Report keys and values that are none of labels."""
+    for key, text in value.items() if isinstance(value, dict) else ():
+        check_label_key(report, f"{path}[{key}]", key)
+        check_label_value(report, f"{path}[{key}]", text)
+
+
+def check_label_key(report: Report, path: str, key: Any) -> None:
+    """Report a text that is no key of labels."""
+    if isinstance(key, str) and not qualified(key):
+        report.add("KERF312", path, f"{key!r} is not a label key", _HINT)
+
+
+def check_label_value(report: Report, path: str, text: Any) -> None:
+    """Report a text that is no value of labels."""
+    if isinstance(text, str) and not is_label_value(text):
+        report.add("KERF312", path, f"{text!r} is not a label value", _HINT)
+
+
+def needs(field: str) -> Check:
+    """A check of an object that has to have a field."""
+
+    def check(report: Report, path: str, value: Any) -> None:
+        if isinstance(value, dict) and value.get(field) in (None, ""):
+            report.add("KERF304", f"{path}.{field}", f"{field} is required")
+
+    return check
+
+
+def one_kind_of(noun: str, *fields: str, least: int = 1) -> Check:
+    """A check of an object that has one of these fields; none of them if `least` is 0."""
+
+    def check(report: Report, path: str, value: Any) -> None:
+        given = [name for name in fields if isinstance(value, dict) and value.get(name) is not None]
+        if len(given) > 1:
+            report.add("KERF309", path, f"{noun} has {' and '.join(given)} at once", "Leave out all but one")
+        elif len(given) < least and isinstance(value, dict):
+            report.add("KERF304", path, f"{noun} needs one of {', '.join(fields)}")
+
+    return check
+
+
+def domain_name(report: Report, path: str, value: Any) -> None:
+    """Report a text that names no object."""
+    if value:
+        check_domain_name(report, path, value)
+
+
+def port_name(report: Report, path: str, value: Any) -> None:
+    """Report a text that no port can be called."""
+    if isinstance(value, str) and value and not (len(value) <= _LONGEST_PORT_NAME and _PORT_NAME.fullmatch(value)):
+        hint = f"Lower-case letters, digits and single -, at most {_LONGEST_PORT_NAME}, one of them a letter"
+        report.add("KERF312", path, f"{value!r} is not the name of a port", hint)
+
+
+def address(report: Report, path: str, value: Any) -> None:
+    """Report a text that is no IP address."""
+    try:
+        ip_address(value if isinstance(value, str) else "::")
+    except ValueError:
+        report.add("KERF305", path, f"{value!r} is no IP address")
+
+
+def values_at(holder: Any, field: str, path: str) -> Iterator[tuple[str, Any]]:
+    """The values of a field of a table, with their paths; `[]` stands for every entry of a list."""
+    step, _, rest = field.partition(".")
+    name = step.removesuffix("[]")
+    value = holder.get(name) if isinstance(holder, dict) else None
+    if value is None:
+        return
+    at = f"{path}.{name}" if path else name
+    entries = enumerate(value if isinstance(value, list) else ())
+    found = [(at, value)] if name == step else [(f"{at}[{number}]", part) for number, part in entries]
+    for below, part in found:
+        if rest:
+            yield from values_at(part, rest, below)
+        else:
+            yield below, part
