@@ -27,7 +27,7 @@ from kerf.engine.scheduling.matching.requirements import unmet
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
-VERSION = 8
+VERSION = 9
 MAX_PAUSE = 3_600_000
 """The longest pause (ms) between orders that put back what another controller undoes again and again."""
 

@@ -110,7 +110,12 @@ def _adopt(draft: TurnDraft) -> None:
 
 
 def _claims(draft: TurnDraft) -> None:
-    """Every claim about which something changed, or whose time has come, in the order of their names."""
+    """Every claim about which something changed, or whose time has come, in the order of their names.
+
+    A claim whose time had come may have been looked at before, in a turn that left no entry. Replay does not know of
+    that turn, and takes the claim for due still. So where something changes about a due claim before its turn comes,
+    it is looked at for that, in the next round (ADR 3).
+    """
     indexes = draft.state.indexes
     for name in indexes.due.take(draft.now):
         indexes.touched.setdefault(name, 0)
@@ -126,7 +131,8 @@ def _claims(draft: TurnDraft) -> None:
         _disrupt(draft, names)
         for name in names:
             claim = draft.state.facts.claims.get(name)
-            if claim is not None:
+            is_due_alone = not touched[name]
+            if claim is not None and not (is_due_alone and name in indexes.touched):
                 _step(draft, claim, touched[name])
 
 

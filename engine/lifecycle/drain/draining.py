@@ -22,7 +22,7 @@ from kerf.engine.state.moves import replacements_awaited
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
-VERSION = 7
+VERSION = 8
 
 
 def drain(claim: NodeClaim, state: State, now: int) -> Step:
