@@ -17,14 +17,15 @@ from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
 from kerf.engine.model.kubernetes.pods import Pod, is_active
 from kerf.engine.model.labels import REGISTERED, TERMINATION_FINALIZER, UNREGISTERED_TAINT
 from kerf.engine.record import claim_events as ev
-from kerf.engine.record.decisions import Decision, MoveStepResult, RegisterNode
+from kerf.engine.record.decisions import Decision, DisruptResult, MoveStepResult, RegisterNode, Verdict
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import CatalogueSeen, NodeClassSeen, ObjectGone
 from kerf.engine.scheduling.pods.evictability import ALWAYS, FOREVER, protected_until
+from kerf.engine.state.nodeclaims.drift import DRIFTED
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent, ObjectReference, shortened
 from kerf.projections.kubernetes_events.zonal_shift_events import ZonalShiftEvents
-from kerf.projections.status.nodeclaim import Reached, reached
+from kerf.projections.status.nodeclaim import Reached, drift_condition, goes_for, reached
 from kerf.projections.status.nodeclass import EC2_NODE_CLASS, class_conditions
 from kerf.projections.status.nodepool import nodepool_status
 
@@ -68,6 +69,8 @@ class ObjectEvents:
             events.append(_transition(about, "Ready", "Unknown", "True", "Ready"))
         elif isinstance(event, ev.Launched) and event.claim in self._replacements:
             events.append(_waits_for_readiness(event.claim))
+        elif isinstance(event, ev.Drained) and not event.volumes:  # there is nothing to wait for (D-156)
+            events.append(_transition(about, "VolumesDetached", "Unknown", "True", "VolumesDetached"))
         return events + self._health_changed()
 
     def _pool(self, pool: NodePool, entry: Entry) -> list[KubernetesEvent]:
@@ -101,8 +104,19 @@ class ObjectEvents:
         self._health = dict(health)
         return self._pools_changed(changed)
 
-    def _late(self, event: ev.Tainted, entry: Entry) -> list[KubernetesEvent]:
-        return self._health_changed()
+    def _tainted(self, event: ev.Tainted, entry: Entry) -> list[KubernetesEvent]:
+        """Tell a claim what it goes for, and its NodePool if it came too late (L-459, L-82)."""
+        about, (reason, message) = _claim_reference(event.claim), goes_for(event.why, event.detail)
+        goes = _transition(about, "DisruptionReason", "Unknown", "True", reason, message)
+        return [goes, *self._health_changed()]
+
+    def _has_drifted(self, verdict: Verdict, at: int) -> list[KubernetesEvent]:
+        """Tell a claim that it has drifted. That other fields of it have by now is no change of its condition."""
+        claim = self._state.facts.claims.get(verdict.claim)
+        if verdict.action != DRIFTED or claim is None or claim.drifted_since != at:
+            return []
+        why = drift_condition(verdict.reason)
+        return [_transition(_claim_reference(verdict.claim), "Drifted", "Unknown", "True", why, why)]
 
     def _pools_changed(self, names: Iterable[str]) -> list[KubernetesEvent]:
         events: list[KubernetesEvent] = []
@@ -124,7 +138,9 @@ class ObjectEvents:
         if isinstance(decision.result, MoveStepResult) and decision.result.begun is not None:
             self._replacements |= dict.fromkeys(replacement.name for replacement in decision.result.begun.replacements)
         orders = [intent for intent in decision.intents if isinstance(intent, RegisterNode)]
-        return [event for order in orders for event in self._registering(order)]
+        verdicts = decision.result.verdicts if isinstance(decision.result, DisruptResult) else ()
+        drifted = [event for verdict in verdicts for event in self._has_drifted(verdict, entry.at)]
+        return drifted + [event for order in orders for event in self._registering(order)]
 
     def _registering(self, order: RegisterNode) -> list[KubernetesEvent]:
         """Tell that a node joined without the unregistered taint, so that pods may have come too early (L-162,
@@ -261,7 +277,7 @@ _HANDLERS: dict[type[Struct], Callable[[ObjectEvents, Any, Entry], list[Kubernet
     ev.Initialized: ObjectEvents._reached,
     ev.Drained: ObjectEvents._reached,
     ev.VolumesDetached: ObjectEvents._reached,
-    ev.Tainted: ObjectEvents._late,
+    ev.Tainted: ObjectEvents._tainted,
     ev.Terminated: ObjectEvents._over,
     ev.InstanceVanished: ObjectEvents._over,
     ev.LaunchFailed: ObjectEvents._over,

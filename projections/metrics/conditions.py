@@ -24,7 +24,7 @@ from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, DisruptResult
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClassSeen, ObjectGone, SettingsSeen
-from kerf.engine.state.nodeclaims.drift import DRIFTED
+from kerf.engine.state.nodeclaims.drift import AS_ASKED, DRIFTED
 from kerf.engine.state.state import State
 from kerf.projections.metrics.counted_claims import leaves_since
 from kerf.projections.metrics.families import CLIENT_DEFAULTS, COUNTER, GAUGE, HISTOGRAM, Family
@@ -129,6 +129,7 @@ class ConditionMetrics:
         self._buffers, self._buffers_at = BufferStatuses(), state.facts.at  # when what they show may have changed
         self._kinds = {kind: _Kind(kind, names) for kind, names in labels.items()}
         self._claims = {name: (claim_labels(claim), leaves_since(claim)) for name, claim in state.facts.claims.items()}
+        self._drifted = {name for name, claim in state.facts.claims.items() if claim.drifted_since}
         self._nodes: dict[str, Node] = dict(state.facts.nodes)
         self._known: dict[tuple[str, str, str], Condition] = {}
         self._classes: dict[str, Shown] = {}
@@ -279,8 +280,11 @@ class ConditionMetrics:
     def _decision(self, decision: Decision, entry: Entry) -> None:
         result = decision.result
         for verdict in result.verdicts if isinstance(result, DisruptResult) else ():
-            if verdict.action == DRIFTED:
+            if verdict.action == DRIFTED and verdict.claim not in self._drifted:  # other fields by now are no change
+                self._drifted.add(verdict.claim)
                 self._appeared("Drifted", drift_condition(verdict.reason), verdict.claim)
+            elif verdict.action == AS_ASKED:
+                self._drifted.discard(verdict.claim)
 
     def _tainted(self, event: ev.Tainted, entry: Entry) -> None:
         self._appeared("DisruptionReason", karpenter_spelling(event.why), event.claim)
@@ -298,6 +302,7 @@ class ConditionMetrics:
     def _over(self, event: Any, entry: Entry) -> None:
         own, since = self._claim(event.claim)
         self._claims.pop(event.claim, None)
+        self._drifted.discard(event.claim)
         if since:
             self._kinds["nodeclaim"].ended.observe((entry.at - since) / 1000, *own)
 

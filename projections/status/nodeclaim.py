@@ -149,9 +149,13 @@ def _disrupted(claim: NodeClaim) -> Condition | None:
     """The condition DisruptionReason (C-3), for all reasons to go, also for those for which Karpenter sets none."""
     if not (claim.why and claim.tainted):
         return None
-    reason = karpenter_spelling(claim.why)
-    words = reason if claim.why in BUDGET_REASONS else claim.detail  # L-75
-    return Condition("DisruptionReason", TRUE, reason, words, claim.tainted)
+    return Condition("DisruptionReason", TRUE, *goes_for(claim.why, claim.detail), claim.tainted)
+
+
+def goes_for(why: str, detail: str) -> tuple[str, str]:
+    """Return reason and message of the condition DisruptionReason (C-3, L-75)."""
+    reason = karpenter_spelling(why)
+    return reason, reason if why in BUDGET_REASONS else detail
 
 
 def _drained(claim: NodeClaim) -> Condition | None:

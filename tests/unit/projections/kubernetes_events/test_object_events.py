@@ -7,13 +7,21 @@ from msgspec.structs import replace
 
 from kerf.engine.model import labels
 from kerf.engine.model.content_digest import content
+from kerf.engine.model.disruption_reasons import karpenter_spelling
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
-from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
+from kerf.engine.model.karpenter.nodepools import Budget, NodePool, RequirementSpec
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Decision, Move, MoveStepResult, PlannedClaim
-from kerf.engine.record.observations import CatalogueSeen, ClocksAgree, ClocksDiffer, ObjectGone, Observation
+from kerf.engine.record.observations import (
+    CatalogueSeen,
+    ClocksAgree,
+    ClocksDiffer,
+    NodeClaimDeletionSeen,
+    ObjectGone,
+    Observation,
+)
 from kerf.engine.state.state import Facts, State
 from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent
 from kerf.projections.kubernetes_events.object_events import ObjectEvents
@@ -36,7 +44,31 @@ def latest(world: World, events: ObjectEvents) -> list[KubernetesEvent]:
 
 def test_l459_l460_a_claim_tells_its_conditions_and_its_end() -> None:
     found = [event.reason for event in told(whole_life()) if event.about.kind == "NodeClaim"]
-    assert found == ["Launched", "Registered", "Initialized", "Ready", "Drained", "Finalized"]
+    assert found == [
+        "Launched", "Registered", "Initialized", "Ready", "DisruptionReason", "Drained", "VolumesDetached", "Finalized",
+    ]  # fmt: skip
+
+
+def test_l459_a_claim_is_told_once_that_it_has_drifted_and_what_it_goes_for() -> None:
+    """That more of it has drifted by now is no change of its condition."""
+    only = RequirementSpec(labels.INSTANCE_TYPE, "In", ("c5.large",))
+    world = lives.in_service(budgets=(Budget("0"),))
+    events, pool = ObjectEvents(world.runtime.state), world.runtime.state.facts.pools["default"]
+    drifted = replace(pool, requirements=(*pool.requirements, only))
+    world.see(Observation(drifted))
+    (event,) = [event for event in latest(world, events) if event.reason == "Drifted"]
+    assert (event.type, event.about.kind, event.about.name) == (NORMAL, "NodeClaim", claim_of(world).name)
+    told_of = "Status condition transitioned, Type: {}, Status: Unknown -> True, Reason: {}, Message: {}"
+    assert event.message == told_of.format("Drifted", "RequirementsDrifted", "RequirementsDrifted")
+    before, zone = claim_of(world).differences, RequirementSpec(labels.ZONE, "In", ("nowhere-1a",))
+    world.after(1_000)
+    world.see(Observation(replace(drifted, requirements=(*drifted.requirements, zone))))
+    assert len(claim_of(world).differences) > len(before)
+    assert "Drifted" not in [event.reason for event in latest(world, events)]
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    (event,) = [event for event in latest(world, events) if event.reason == "DisruptionReason"]
+    claim = claim_of(world)
+    assert event.message == told_of.format("DisruptionReason", karpenter_spelling(claim.why), claim.detail)
 
 
 def test_l459_a_node_pool_tells_its_conditions_when_they_change() -> None:

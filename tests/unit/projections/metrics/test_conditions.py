@@ -241,6 +241,16 @@ def test_l417_conditions_that_a_claim_gets_when_they_are_true() -> None:
     assert value(found, f"{OF_CLAIM}_transitions_total", **late) == 1
 
 
+def test_l417_a_claim_that_has_drifted_more_has_not_drifted_again() -> None:
+    world = lives.in_service()
+    name, last = claim_of(world).name, world.store.entries[-1]
+    metrics = ConditionMetrics(world.runtime.state, "aws")
+    for action in ("drifted", "drifted", "not-drifted", "drifted"):
+        verdict = Verdict(name, "drift", action, Reason("nodepool-drifted", {"nodepool": "default"}))
+        metrics.apply(replace(last, payload=Decision("drift", 1, 1, 1, "", DisruptResult((verdict,)))))
+    assert value(scraped(exposition(metrics.families())), f"{OF_CLAIM}_transitions_total", type="Drifted") == 2
+
+
 @pytest.mark.parametrize(("volumes", "appeared"), [(0, 1), (1, 0)])
 def test_l417_d156_volumes_are_detached_with_the_drain_if_it_left_none(volumes: int, appeared: int) -> None:
     """The object's condition is True from then on. Where volumes are left, the wait for them has an end of its own."""
