@@ -51,7 +51,9 @@ class TurnReports:
             self._telemetry.recall(entry)
             if plan <= begin:
                 self._decisions.recall([entry])
-        self._decisions.recall(store.scan(begin, end))
+        entries = list(store.scan(begin, end))
+        self._decisions.recall(entries)
+        self._objects.recall(entries)
 
     def __call__(self, entries: Sequence[Entry]) -> None:
         for report in (self._log, self._telemetry, self._send_events, self.gated):

@@ -19,7 +19,7 @@ from kerf.engine.model.labels import REGISTERED, TERMINATION_FINALIZER, UNREGIST
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, DisruptResult, MoveStepResult, RegisterNode, Verdict
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import CatalogueSeen, NodeClassSeen, ObjectGone
+from kerf.engine.record.observations import CatalogueSeen, NodeClassSeen, ObjectGone, OfficeTaken
 from kerf.engine.scheduling.pods.evictability import ALWAYS, FOREVER, protected_until
 from kerf.engine.state.nodeclaims.drift import DRIFTED
 from kerf.engine.state.state import State
@@ -38,8 +38,10 @@ class ObjectEvents:
         self._replacements = {
             replacement.name: None for going in state.facts.moves.values() for replacement in going.move.replacements
         }
-        self._annotated: dict[str, str] = {}  # uid → what was said of a pod's do-not-disrupt
-        self._ends = [(until, pod.uid) for pod in state.facts.pods.values() if (until := _end_of_protection(pod))]
+        pods = [pod for pod in state.facts.pods.values() if pod.do_not_disrupt not in ("", ALWAYS)]
+        self._annotated = {pod.uid: _said(pod) for pod in pods if is_active(pod) and protected_until(pod) != FOREVER}
+        """By uid: what was said of a pod's do-not-disrupt, by this process or the one before."""
+        self._ends = [(until, pod.uid) for pod in pods if (until := _end_of_protection(pod))]
         heapify(self._ends)
         self._pools = {name: self._statuses(name) for name in state.facts.pools}
         self._classes = {key: self._class_statuses(seen) for key, seen in state.facts.node_classes.items()}
@@ -50,13 +52,24 @@ class ObjectEvents:
         handler = _HANDLERS.get(type(entry.payload))
         return (handler(self, entry.payload, entry) if handler is not None else []) + self._elapsed(entry.at)
 
+    def recall(self, entries: Iterable[Entry]) -> None:
+        """Take up which ends an earlier process told: those up to its last entry. While clocks differ it told none."""
+        told = latest = 0
+        for entry in entries:
+            told, latest = latest if isinstance(entry.payload, OfficeTaken) else told, entry.at
+        if not self._state.facts.clocks_differ:
+            self._ends = [(until, uid) for until, uid in self._ends if until > told]
+            heapify(self._ends)
+
     def lasting(self, now: int) -> list[KubernetesEvent]:
-        """Return the Events whose causes last at `now` (ms since the epoch), to be told again."""
+        """Return the Events whose causes last at `now` (ms since the epoch), to be told again; and what has ended by
+        then without an entry."""
         facts = self._state.facts
         pods = (pod for pod in facts.pods.values() if pod.do_not_disrupt and is_active(pod))
         told = [self._annotation(pod, now) for pod in pods]
         waiting = [name for name in self._replacements if name in facts.claims and facts.claims[name].launched]
-        return [event for event in told if event is not None] + [_waits_for_readiness(name) for name in waiting]
+        lasting = [event for event in told if event is not None] + [_waits_for_readiness(name) for name in waiting]
+        return lasting + self._elapsed(now)
 
     # ── conditions ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -166,7 +179,7 @@ class ObjectEvents:
 
     def _pod(self, pod: Pod, entry: Entry) -> list[KubernetesEvent]:
         """Tell what a do-not-disrupt annotation with a duration comes to, once for each text or end (EV-24, EV-25)."""
-        until, said = protected_until(pod), f"{pod.do_not_disrupt}|{protected_until(pod)}"
+        until, said = protected_until(pod), _said(pod)
         if pod.do_not_disrupt in ("", ALWAYS) or not is_active(pod):  # a pod that is over holds no node (D-10)
             self._annotated.pop(pod.uid, None)
             return []
@@ -223,6 +236,10 @@ def annotation_event(pod: Pod, now: int) -> KubernetesEvent | None:
         return None
     words = f"karpenter.sh/do-not-disrupt holds its node until {format_time(until)}"
     return KubernetesEvent(_pod_reference(pod), NORMAL, "DoNotDisruptUntil", words, (pod.uid, str(until)))
+
+
+def _said(pod: Pod) -> str:
+    return f"{pod.do_not_disrupt}|{protected_until(pod)}"
 
 
 def _pod_reference(pod: Pod) -> ObjectReference:

@@ -223,6 +223,35 @@ def test_ev26_d12_a_process_that_begins_later_tells_the_end_if_it_still_is_one(
     assert ("DoNotDisruptGracePeriodElapsed" in reasons) == told_of
 
 
+def test_ev26_d12_in_a_still_cluster_the_end_is_told_with_what_lasts() -> None:
+    """No entry comes for hours: whoever looks at what lasts finds it, once."""
+    world = lives.in_service()
+    world.see(Observation(replace(world.pods["a"], started=world.now, do_not_disrupt="30s")))
+    events = ObjectEvents(world.runtime.state)
+    assert [event.reason for event in events.lasting(world.now + 29_000)] == ["DoNotDisruptUntil"]
+    assert [event.reason for event in events.lasting(world.now + 30_000)] == ["DoNotDisruptGracePeriodElapsed"]
+    assert events.lasting(world.now + 60_000) == []
+
+
+def test_ev24_ev26_what_was_told_is_not_told_again_by_the_next_process() -> None:
+    """An end that came since its latest entry is."""
+    world = lives.in_service()
+    over, wrong, late = (
+        replace(world.pods[name], started=world.now, do_not_disrupt=text)
+        for name, text in (("a", "30s"), ("b", "tomorrow"), ("c", "40s"))
+    )
+    world.see(Observation(over), Observation(wrong), Observation(late))
+    world.after(30_000)
+    world.see(Observation(replace(world.pods["d"], ready=False)))
+    world.now += 10_000
+    world.runtime = world.start()
+    events = ObjectEvents(world.runtime.state)
+    events.recall(world.store.scan())
+    world.see(Observation(replace(over, ready=False)), Observation(replace(wrong, ready=False)))
+    (event,) = latest(world, events)
+    assert (event.reason, event.about.uid) == ("DoNotDisruptGracePeriodElapsed", late.uid)
+
+
 def test_ev25_ev26_a_pod_on_a_node_that_is_not_kerfs_holds_none_of_its_nodes() -> None:
     """Such as one of a managed node group. A text that counts for nothing is told all the same (EV-24)."""
     world = lives.in_service()
