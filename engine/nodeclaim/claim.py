@@ -41,11 +41,12 @@ class Effect(Struct, omit_defaults=True):
     """The latest attempt of one effect on a claim. `ok` is None until it is answered; `retry_at` after a refusal."""
 
     ref: Plain
-    asked: int
+    asked: int  # when the first attempt was asked for
     attempts: int = 1
     done: int = 0  # of the attempts before it: those that were answered well
     ok: bool | None = None
     answered: int = 0
+    accepted: int = 0  # when an attempt was first answered well
     code: Plain = ""
     retry_at: int = 0
     told: bool = False  # its success stands in the record as an event

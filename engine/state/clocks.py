@@ -33,7 +33,7 @@ TIMES: dict[type[Struct], tuple[str, ...]] = {
         "since", "created", "launched", "registered", "initialized", "tainted", "drain_started", "drained", "detached",
         "answered", "unlisted", "nominated_until", "last_pod_event", "drifted_since", "inconsistent_changed",
     ),
-    Effect: ("asked", "answered", "retry_at"),
+    Effect: ("asked", "answered", "accepted", "retry_at"),
     Asked: ("at",),
     Orphan: ("retry_at",),
     Found: ("at",),

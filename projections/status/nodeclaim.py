@@ -178,11 +178,12 @@ def _detached(claim: NodeClaim) -> Condition | None:
 
 
 def _terminating(claim: NodeClaim) -> Condition | None:
-    """The condition InstanceTerminating: the cloud accepted the order to end the instance (C-6, D-157)."""
+    """The condition InstanceTerminating: the cloud accepted the order to end the instance (C-6, D-157). It stays while
+    the order is repeated, as it is for an instance that takes longer than a minute."""
     effect = claim.effect(TERMINATE)
-    if effect is None or not effect.ok:
+    if effect is None or not effect.accepted:
         return None
-    return Condition("InstanceTerminating", TRUE, "InstanceTerminating", since=effect.answered)
+    return Condition("InstanceTerminating", TRUE, "InstanceTerminating", since=effect.accepted)
 
 
 def _waiting(kind: str, claim: NodeClaim) -> Condition:

@@ -239,6 +239,8 @@ def _settle(state: State, ref: str, *, ok: bool, code: str, entry: Entry) -> Non
     if effect is None or effect.ref != ref:
         return
     effect.ok, effect.answered, effect.code = ok, entry.at, code
+    if ok:
+        effect.accepted = effect.accepted or entry.at
     if ok and isinstance(asked.intent, TerminateInstance):
         note_disruption_change(state.facts, entry.at)  # D-49: from now on it spends nothing of its NodePool's budgets
     if not ok:
@@ -308,11 +310,13 @@ def _lone(intent: Intent) -> str:
 def _attempt(claim: NodeClaim, ref: str, intent: Intent, at: int) -> None:
     key = effect_key(intent)
     before = claim.effects.get(key)
-    attempts = before.attempts + 1 if before is not None else 1
-    done = before.done + bool(before.ok) if before is not None else 0
     pod = f"{intent.namespace}/{intent.name}" if isinstance(intent, EvictPod | DeletePod) else ""
     grace = intent.grace if isinstance(intent, DeletePod) else 0
-    claim.effects[key] = Effect(ref=ref, asked=at, attempts=attempts, done=done, pod=pod, grace=grace)
+    effect = Effect(ref=ref, asked=at, pod=pod, grace=grace)
+    if before is not None:
+        effect.asked, effect.accepted = before.asked, before.accepted
+        effect.attempts, effect.done = before.attempts + 1, before.done + bool(before.ok)
+    claim.effects[key] = effect
 
 
 def interrupted(state: State, message: seen.InterruptionSeen, entry: Entry) -> None:

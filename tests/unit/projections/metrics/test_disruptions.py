@@ -192,7 +192,10 @@ def test_l237_m13_a_process_that_begins_later_counts_no_collected_claim_again() 
     assert any(isinstance(entry.payload, InstanceVanished) for entry in later)
     for entry in later:
         metrics.apply(entry)
-    assert value(scraped(exposition(metrics.families())), DISRUPTED) == 0
+    found = scraped(exposition(metrics.families()))
+    assert value(found, DISRUPTED) == 0
+    took = "karpenter_nodeclaims_termination_duration_seconds_count"
+    assert value(found, took) == value(counted(world), took) == 1, "since when it went is known"
 
 
 @pytest.mark.parametrize(("expires", "reason"), [(None, "Deleted"), (HOUR, "Expired")])

@@ -385,6 +385,31 @@ def test_m21_m23_a_restart_knows_what_was_asked_for() -> None:
     assert value(scraped(exposition(metrics.families())), f"{took}_sum", nodepool="default") == 30
 
 
+def test_m21_l371_after_a_restart_the_end_counts_from_the_first_order() -> None:
+    """The order was repeated, because the instance took longer than a minute."""
+    world = in_service()
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    world.answer_all()
+    show_taint(world)
+    world.answer_all()
+    for name in PODS:
+        world.gone(name)
+    world.after(5_000)
+    world.answer_all()
+    world.after(60_000)
+    world.answer_all()
+    metrics, asked = RecordCounters(world.runtime.state, "aws"), len(world.store.entries)
+    world.after(30_000)
+    world.instance("i-1", "terminated")
+    world.answer_all()
+    world.see(Observation(ObjectGone("node", "n1")))
+    for entry in world.store.entries[asked:]:
+        metrics.apply(entry)
+    took = "karpenter_nodeclaims_instance_termination_duration_seconds_sum"
+    assert value(scraped(exposition(metrics.families())), took, nodepool="default") == 90
+    assert value(counted(world), took, nodepool="default") == 90
+
+
 def test_m17_m18_m20_d140_a_node_without_a_claim_counts_as_a_node_that_ended() -> None:
     world = in_service()
     world.node("lone", "aws:///us-west-2a/i-9", registered="true", initialized="true")

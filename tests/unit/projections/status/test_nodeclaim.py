@@ -103,6 +103,29 @@ def test_c4_to_c6_the_way_out_is_told_step_by_step() -> None:
     assert shown(world)["InstanceTerminating"] == ("True", "InstanceTerminating")
 
 
+def test_c6_an_instance_that_takes_its_time_is_terminating_all_the_while() -> None:
+    """The order to end it is repeated each minute: neither that nor a refusal takes the condition back (D-6)."""
+    world = lives.in_service()
+    for name in lives.PODS:
+        world.gone(name)
+    lives.decide(world)
+    world.answer_all()
+    lives.show_taint(world)
+    world.after(6_000)
+    world.answer_all()
+    accepted = world.now
+    for ok in (True, False):
+        assert [type(intent).__name__ for intent in world.after(60_000)] == ["TerminateInstance"]
+        assert since(world, "InstanceTerminating") == accepted, "while the order is on its way"
+        world.answer_all(ok=ok, code="200" if ok else "503")
+        assert since(world, "InstanceTerminating") == accepted
+
+
+def since(world: World, kind: str) -> int:
+    conditions = claim_conditions(claim_of(world), world.runtime.state, world.now)
+    return next((condition.since for condition in conditions if condition.type == kind), 0)
+
+
 def test_objects_are_brought_up_to_date_for_what_no_event_of_the_claim_says() -> None:
     world, upkeep = lives.asked(), StaleNodeClaims()
     name, state = claim_of(world).name, world.runtime.state
