@@ -20,6 +20,7 @@ from kerf.engine.model.disruption_reasons import (
     is_deletion,
     karpenter_spelling,
 )
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
 from kerf.engine.model.karpenter.launch_reasons import launch_reason
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.nodes import Node
@@ -82,7 +83,8 @@ class RecordCounters:
             self._families["voluntary_disruption_consolidation_timeouts_total"].inc(method, by=0)
         self._claims = {name: counted_claim(claim) for name, claim in state.facts.claims.items()}
         self._pools = dict(state.facts.pools)
-        self._waiting_pods = WaitingPods(self._took, state.facts.pods.values(), state.facts.at)
+        buffers = {buffer.key: buffer.uid for buffer in state.facts.buffers.values()}
+        self._waiting_pods = WaitingPods(self._took, state.facts.pods.values(), state.facts.at, buffers)
         self._movable_pods = MovablePods(state.facts.pods.values())
         self._lone_nodes = LoneNodes(state.facts)
         self._made: dict[str, tuple[str, bool]] = {}  # planned claim → why, and whether minValues gave way
@@ -138,6 +140,8 @@ class RecordCounters:
         if gone.kind == "pod":
             self._waiting_pods.gone(gone.key)
             self._movable_pods.gone(gone.key)
+        elif gone.kind == "capacitybuffer":
+            self._waiting_pods.buffer_gone(gone.key)
         elif gone.kind == "nodepool":
             self._pools.pop(gone.key, None)
         elif gone.kind == "node" and (node := self._lone_nodes.gone(gone.key)) is not None:
@@ -151,6 +155,9 @@ class RecordCounters:
 
     def _pool(self, pool: NodePool, entry: Entry) -> None:
         self._pools[pool.name] = pool
+
+    def _buffer(self, buffer: CapacityBuffer, entry: Entry) -> None:
+        self._waiting_pods.buffers[buffer.key] = buffer.uid
 
     # ── decisions ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -392,6 +399,7 @@ _HANDLERS: dict[type[Struct], Callable[[RecordCounters, Any, Entry], None]] = {
     Node: RecordCounters._node,
     ObjectGone: RecordCounters._gone,
     NodePool: RecordCounters._pool,
+    CapacityBuffer: RecordCounters._buffer,
     Decision: RecordCounters._decision,
     EffectAnswered: RecordCounters._answered,
     LaunchAnswered: RecordCounters._launch,

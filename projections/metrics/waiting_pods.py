@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from msgspec import Struct
 
@@ -15,6 +15,7 @@ from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.provisioning_window import going_nodes, going_pods, has_active_buffers
 from kerf.engine.state.state import State
 
+NO_BUFFERS: Mapping[str, str] = {}
 Observe = Callable[[str, int, Entry], None]
 """Takes a metric's name, the time since when (0 for not at all), and the entry at which the waiting ended."""
 
@@ -35,11 +36,14 @@ class WaitingPods:
     `now`: it sees them then (S-52).
 
     `unplaced` are the pods that the latest plan has no place for, and `ignored` those that were refused before it, for
-    as long as they wait.
+    as long as they wait. `buffers` are the uids of CapacityBuffers by their keys: of their pods a plan is, too.
     """
 
-    def __init__(self, observe: Observe, pods: Iterable[Pod] = (), now: int = 0) -> None:
+    def __init__(
+        self, observe: Observe, pods: Iterable[Pod] = (), now: int = 0, buffers: Mapping[str, str] = NO_BUFFERS
+    ) -> None:
         self.by_uid: dict[str, WaitingPod] = {}
+        self.buffers = dict(buffers)
         self.unplaced: set[str] = set()
         self.ignored: set[str] = set()
         self._observe = observe
@@ -79,6 +83,12 @@ class WaitingPods:
     def gone(self, uid: str) -> None:
         self.by_uid.pop(uid, None)
         self._decided(uid)
+
+    def buffer_gone(self, key: str) -> None:
+        """Forget the pods of a CapacityBuffer: if it was the last one, no plan follows."""
+        buffer = self.buffers.pop(key, None)
+        for uid in [uid for uid in (*self.unplaced, *self.ignored) if uid.rpartition("-")[0] == buffer]:
+            self._decided(uid)
 
     def _decided(self, uid: str) -> None:
         self.unplaced.discard(uid)

@@ -5,8 +5,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from kerf.adapters.manager.metrics.exposition import exposition
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
+from kerf.engine.model.kubernetes.pod_templates import PodTemplate
+from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.record.observations import (
     NodeClaimDeletionSeen,
+    ObjectGone,
     Observation,
 )
 from kerf.projections.metrics.cluster_gauges import cluster_gauges
@@ -143,6 +148,33 @@ def test_l402_a_restart_goes_on_with_the_pods_of_a_node_that_goes() -> None:
         metrics.recall(entry)
     for found in (counted(world), scraped(exposition(metrics.families()))):
         assert value(found, "karpenter_scheduler_unschedulable_pods_count", controller="provisioner") == len(PODS)
+
+
+def test_l402_the_pods_of_a_buffer_that_is_gone_are_left_no_more() -> None:
+    """No plan follows when the last one goes; a pod that waits stays counted."""
+    world = World(capacity_buffers=True)
+    world.prepare()
+    shape = PodShape(requests={"memory": 1_000_000 * Mi})
+    digest, _ = content(shape)
+    world.see(
+        Observation(PodTemplate("default", "spare", digest), {digest: shape}),
+        Observation(CapacityBuffer("buf", "default", "b", template="spare", replicas=2)),
+    )
+    world.pending("large", memory=1_000_000 * Mi)
+    world.after(1_000)
+    plan = world.runtime.state.facts.plan
+    later, seen = RecordCounters(world.runtime.state, "aws"), len(world.store.entries)
+    for entry in world.store.scan(plan - 1, plan):
+        later.recall(entry)
+    unplaced = "karpenter_scheduler_unschedulable_pods_count"
+    for found in (counted(world), scraped(exposition(later.families()))):
+        assert value(found, unplaced, controller="provisioner") == 3
+    world.see(Observation(ObjectGone("capacitybuffer", "default/b")))
+    for entry in world.store.entries[seen:]:
+        later.apply(entry)
+    assert world.runtime.state.facts.plan == plan, "nobody plans"
+    for found in (counted(world), scraped(exposition(later.families()))):
+        assert value(found, unplaced, controller="provisioner") == 1
 
 
 def test_l389_a_pod_that_is_bound_when_it_is_first_seen_is_timed_until_it_is_ready() -> None:
