@@ -80,6 +80,7 @@ class KubernetesController:
         self._quiet_changed = asyncio.Event()
         self._nominations: Nominations | None = None
         self._pools = PoolObjects(session)
+        self.shown_on_pool = self._pools.conditions
         self._pools_changed = asyncio.Event()
         self._nodes = NodeCache()
         self._raw = {

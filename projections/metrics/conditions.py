@@ -143,6 +143,13 @@ class ConditionMetrics:
         """Take up the latest plan, which an earlier process made: it says which buffers have their room."""
         self._buffers.apply(plan)
 
+    def shown(self, pool: str, conditions: Iterable[Condition]) -> None:
+        """Take up since when a NodePool's conditions are as they are, as its object says: the record does not."""
+        for condition in conditions:
+            known = self._known.get(("nodepool", pool, condition.type))
+            if known is not None and known.status == condition.status and condition.since:
+                self._known["nodepool", pool, condition.type] = replace(known, since=condition.since)
+
     def families(self) -> list[Family]:
         self._look_at_buffers()
         return [family for kind in self._kinds.values() for family in kind.families()]

@@ -50,6 +50,7 @@ class Telemetry:
         self._world: KubernetesController | None = None
         self._metrics: RecordCounters | None = None
         self._conditions: ConditionMetrics | None = None
+        self._pools_taken_up = False
         self._made: tuple[float, bytes] | None = None
         self._making: asyncio.Task[tuple[float, bytes]] | None = None
         self._reading: tuple[int, int] | None = None
@@ -76,12 +77,22 @@ class Telemetry:
         self._world = world
 
     def __call__(self, entries: Sequence[Entry]) -> None:
+        self._take_up_pools()
         for entry in entries:
             if self._metrics is not None and self._conditions is not None:
                 self._metrics.apply(entry)
                 self._conditions.apply(entry)
         if self._metrics is not None and self._world is not None:
             self._metrics.turned(entries, self._world.controller.took)
+
+    def _take_up_pools(self) -> None:
+        """With the first turn, for then the NodePools are listed: take up since when their conditions are as they are,
+        which an earlier process has seen."""
+        if self._conditions is None or self._world is None or self._pools_taken_up:
+            return
+        self._pools_taken_up = True
+        for name in self._world.runtime.state.facts.pools:
+            self._conditions.shown(name, self._world.shown_on_pool(name))
 
     def faults(self) -> list[str]:
         """What keeps kerf from being ready. While it waits for the Lease it is ready, as Karpenter is (L-340)."""

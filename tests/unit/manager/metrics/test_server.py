@@ -16,9 +16,12 @@ from kerf.adapters.manager.metrics import telemetry as telemetry_module
 from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.adapters.manager.metrics.server import MetricsServer, PortInUse
 from kerf.adapters.manager.metrics.telemetry import Telemetry
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.record.errors import StoreFull
+from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.engine.runtime.runtime import Runtime
-from tests.support.world import World
+from tests.support.metrics import scraped, value
+from tests.support.world import NODE_CLASS, World
 
 pytestmark = pytest.mark.real_time
 
@@ -205,6 +208,31 @@ async def test_a_scrape_during_a_long_turn_gets_what_the_last_one_got_and_its_ag
     assert 'karpenter_nodepools_cost_total{nodepool="default"}' not in parts[1][0]
     ages = [float(part[2].split()[-1]) for part in parts]
     assert ages[0] < ages[1]
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_l416_l418_a_restart_keeps_since_when_the_conditions_of_a_nodepool_are_as_they_are() -> None:
+    """Its object says so, once it is listed. A condition that is another by now has been so since then alone."""
+    driven = World()
+    driven.prepare()
+    driven.now += 3_600_000
+    telemetry = Telemetry(provider="aws", state_metrics=True)
+    telemetry.clocks = ProcessClocks(wall=lambda: driven.now)
+    telemetry.record_is_read(driven.runtime)
+    watched = world(driven.runtime)
+    shown = (
+        Condition("Ready", "True", since=driven.now - 7_200_000),
+        Condition("NodeClassReady", "False", since=driven.now - 9_000_000),
+    )
+    watched.shown_on_pool = lambda pool: shown if pool == "default" else ()
+    watched.controller.took = 0.0
+    telemetry.watch(watched)
+    driven.see(Observation(ObjectGone("nodeclass", NODE_CLASS.key)))
+    telemetry(driven.runtime.new_entries)
+    found = scraped(b"".join(await telemetry.metrics()))
+    kind = "operator_nodepool_status_condition"
+    assert value(found, f"{kind}_transition_seconds_sum", type="Ready", status="True") == 7_200
+    assert value(found, f"{kind}_transition_seconds_sum", type="NodeClassReady", status="True") == 3_600
 
 
 @pytest.mark.asyncio(loop_scope="function")
