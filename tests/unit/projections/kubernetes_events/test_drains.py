@@ -9,6 +9,7 @@ from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBud
 from kerf.engine.model.kubernetes.pods import Selector
 from kerf.engine.model.kubernetes.volumes import VolumeAttachment
 from kerf.engine.record.observations import EffectAnswered, ObjectGone, Observation
+from kerf.projections.karpenter_logs import KarpenterLog
 from kerf.projections.kubernetes_events.decision_events import DecisionEvents
 from kerf.projections.kubernetes_events.event import WARNING, KubernetesEvent
 from tests.support.events import told
@@ -78,6 +79,29 @@ def test_ev15_a_forced_pod_is_told_the_deadline_and_both_graces() -> None:
     assert (event.about.kind, event.about.name) == ("Pod", "held")
     assert "It was granted 29 seconds of grace-period of the 30 terminationGracePeriodSeconds" in event.message
     assert "its node 2023-" in event.message
+
+
+def test_ev15_lg13_a_forced_pod_that_is_gone_with_the_answer_has_both_graces() -> None:
+    """The next process has heard of the order alone."""
+    world = serving(termination_grace_period=60_000)
+    put(world, "held", grace=30, do_not_disrupt="true")
+    drain(world)
+    events, log = DecisionEvents(world.runtime.state), KarpenterLog(level="debug")
+    log.know(world.runtime.state)
+    world.after(31_000)
+    for entry in world.runtime.new_entries:
+        events.apply(entry)
+        log.apply(entry)
+    next_events, next_log = DecisionEvents(world.runtime.state), KarpenterLog(level="debug")
+    next_log.know(world.runtime.state)
+    answers = [Observation(EffectAnswered(ref, ok=True, code="200")) for ref, _ in world.intents]
+    world.see(*answers, Observation(ObjectGone("pod", "uid-held")))
+    for teller, logged in ((events, log), (next_events, next_log)):
+        found = [(teller.apply(entry), logged.apply(entry)) for entry in world.runtime.new_entries]
+        (event,) = [event for pair in found for event in pair[0] if event.reason == "Disrupted"]
+        assert "29 seconds of grace-period of the 30 terminationGracePeriodSeconds" in event.message
+        (line,) = [line for pair in found for line in pair[1] if line["message"] == "force-deleted pod"]
+        assert line["grace-period"] == 30
 
 
 def test_ev1_d30_the_pod_and_the_budget_that_block_are_told_as_well() -> None:
