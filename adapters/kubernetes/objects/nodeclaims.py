@@ -106,7 +106,7 @@ class ClaimObjects:
         self._generations.pop(name, None)
         self._going.discard(name)
         self._specs.pop(name, None)
-        self._created.pop(name, None)
+        self._tell_waiting(name)
 
     def known(self) -> list[str]:
         return sorted(self._uids)
@@ -181,9 +181,7 @@ class ClaimObjects:
                     del self._wanted[name]
         finally:
             self._tasks.pop(name, None)
-            waiting = self._created.pop(name, None)
-            if waiting is not None:
-                waiting.set()
+            self._tell_waiting(name)
 
     async def _write(self, name: str, wanted: WantedObject) -> bool:
         """Writes an object and returns whether all of it is written.
@@ -249,6 +247,10 @@ class ClaimObjects:
 
     def _has(self, name: str, uid: str) -> None:
         self._uids[name] = uid
+        self._tell_waiting(name)
+
+    def _tell_waiting(self, name: str) -> None:
+        """Lets those go on who wait for an object: it is there, or it will not come."""
         waiting = self._created.pop(name, None)
         if waiting is not None:
             waiting.set()

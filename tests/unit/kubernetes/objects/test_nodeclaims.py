@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -211,6 +212,20 @@ async def test_a_new_process_writes_only_objects_that_lag_behind() -> None:
         assert not objects.shows(claim, state, NOW)
 
     await play(FakeApi(), compare)
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_l454_who_waits_for_an_object_that_is_not_to_be_made_after_all_is_told_so() -> None:
+    """A launch failed before its object was written: the Events behind this one would wait for nothing."""
+    state, api = lives.in_service().runtime.state, FakeApi()
+    api.answers[f"PATCH {PATH}/over"] = [(404, {})]
+
+    async def scene(objects: ClaimObjects) -> None:
+        objects.project(state, ["over"], NOW)
+        async with asyncio.timeout(2):
+            assert await objects.uid("over") == ""
+
+    await play(api, scene)
 
 
 @pytest.mark.asyncio(loop_scope="function")
