@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod, Resources
-from kerf.engine.nodeclaim import effect_keys
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING, INITIALIZED, REQUESTED
 from kerf.engine.scheduling.problem.departing_pods import departing_pods
@@ -106,7 +105,6 @@ def _nodes(state: State, places: dict[str, NodeInput], now: int) -> Iterator[Clu
 
 def _managed(claim: NodeClaim, node: Node | None, place: NodeInput | None, state: State, now: int) -> ClusterNode:
     facts = state.facts
-    ended, terminate = claim.instance_status in ENDED, claim.effect(effect_keys.TERMINATE)
     hold = facts.holds.get(claim.name)
     return ClusterNode(
         place=place or _gone(node.name if node is not None else claim.name, claim.name, node, bool(claim.initialized)),
@@ -118,8 +116,8 @@ def _managed(claim: NodeClaim, node: Node | None, place: NodeInput | None, state
         expire_after=claim.expire_after,
         grace_period=claim.termination_grace_period,
         tracked=place is not None,
-        marked=claim.state in GOING or ended,
-        terminating=ended or (terminate is not None and bool(terminate.ok)),
+        marked=claim.state in GOING or claim.instance_status in ENDED,
+        terminating=claim.is_ending,
         nominated=now < claim.nominated_until or bool(state.indexes.waiting_for.get(claim.name)),
         ready=node is not None and node.ready,
         consolidatable=quiet_at(claim, state) <= now,

@@ -28,7 +28,7 @@ from kerf.engine.model.names import (
     SubnetId,
 )
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim.effect_keys import TAINT, UNTAINT, deletion, eviction
+from kerf.engine.nodeclaim.effect_keys import TAINT, TERMINATE, UNTAINT, deletion, eviction
 from kerf.engine.nodeclaim.state_table import ABSENT, DRAINING, TAINTED, next_state, remembered_state
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.observations import LaunchAnswered
@@ -132,6 +132,13 @@ class NodeClaim(Struct, omit_defaults=True):
 
     def effect(self, key: str) -> Effect | None:
         return self.effects.get(key)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether its instance is over, or the cloud has accepted to end it (D-49, D-158), also while it is asked
+        again."""
+        asked = self.effect(TERMINATE)
+        return self.instance_status in ENDED or (asked is not None and bool(asked.accepted))
 
 
 def apply(claim: NodeClaim, event: Struct, *, at: int, position: int) -> None:

@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from kerf.engine.disruption.budgets import Use, remaining
 from kerf.engine.model.disruption_reasons import DisruptionReason, budget_reason
 from kerf.engine.model.karpenter.nodepools import NodePool
-from kerf.engine.nodeclaim import effect_keys
-from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.record.decisions import Move
 from kerf.engine.state.node_of_claim import node_of
@@ -79,14 +77,8 @@ def budget_use(state: State) -> dict[str, Use]:
     go or are not ready consume (D-49, D-50)."""
     uses: dict[str, Use] = {}
     for claim in state.facts.claims.values():
-        if claim.initialized and not _is_ending(claim):
+        if claim.initialized and not claim.is_ending:
             use = uses.get(claim.node_pool, Use())
             node = node_of(claim, state)
             uses[claim.node_pool] = use.with_node(goes=claim.state in GOING, ready=node is not None and node.ready)
     return uses
-
-
-def _is_ending(claim: NodeClaim) -> bool:
-    """Whether its instance is ending: then it counts no more (D-49)."""
-    asked = claim.effect(effect_keys.TERMINATE)
-    return claim.instance_status in ENDED or (asked is not None and bool(asked.ok))

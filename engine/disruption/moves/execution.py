@@ -27,7 +27,7 @@ from kerf.engine.state.moves import ABANDONED, STARTED, WITHDRAWN
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
-VERSION = 20
+VERSION = 21
 
 
 class NextStep(Struct, frozen=True):
