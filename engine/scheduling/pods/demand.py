@@ -195,7 +195,9 @@ class Demand:
         allowed = tuple(domain for domain in domains if all(rule.allows(domain) for rule in rules))
         pins = any(rule.pins for rule in rules) or any(not count.total or count.evened for count in sought)
         if not pins:
-            if not rules or (allowed == domains and not template.leaves_open(state, key)):
+            # A claim whose types leave only these domains says so: it may be given further types later.
+            follows = any(isinstance(rule, AffinityRule) for rule in rules)
+            if not rules or (allowed == domains and not follows and not template.leaves_open(state, key)):
                 return [option] if not rules or allowed else []
             narrowed = [(rank, template.pin(state, key, allowed))] if allowed else []
         else:

@@ -98,6 +98,20 @@ def test_s142_s208_pods_that_must_be_together_are_no_reason_to_take_a_dear_giant
     assert [claim.instance_types[0] for claim in best.claims] == ["t04", "t04"]
 
 
+@pytest.mark.parametrize("key", [lbl.ZONE, lbl.CAPACITY_TYPE])
+def test_s143_s208_a_pod_stays_with_others_when_its_node_gets_back_types_that_are_sold_elsewhere(key: str) -> None:
+    """Without the large type all small nodes are where the first pod is, so nothing else kept the second one there."""
+    zone, kind = ("z2", lbl.SPOT) if key == lbl.ZONE else ("z1", lbl.ON_DEMAND)
+    small = instance_type("small", 2, price=0.1, zones=["z1"], capacity_types=[lbl.SPOT])
+    large = instance_type("large", 4, price=0.5, zones=[zone], capacity_types=[kind])
+    near = AffinityTerm(key, Selector({"app": "web"}))
+    work = Workloads().add("web", 2, shape(labels={"app": "web"}, affinity=(near,))).add("plain", 2, shape(1200))
+    asked = problem(work, Catalogue((small, large)))
+    best = best_plan(asked, EFFORT)
+    assert [claim.instance_types for claim in best.claims] == [("small",), ("small",)]
+    assert faults(asked, best) == []
+
+
 def test_a_spread_holds_when_types_are_left_out() -> None:
     work = Workloads().add("web", 12, shape(1900, labels={"app": "web"}, spread=(ZONE_SPREAD,)))
     asked = problem(work, dear_giant())
