@@ -7,6 +7,7 @@ near miss is a filter that alone keeps some types out.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from kerf.engine.model.did_you_mean import did_you_mean
 from kerf.engine.model.kubernetes.pods import Toleration
@@ -175,9 +176,14 @@ def _withheld_reason(template: Template, requirements: Requirements) -> Reason |
 
 
 def _refusing(template: Template, narrowed: NarrowedTemplate, pod_class: PodClass) -> Rule | None:
-    """The topology rule that leaves a new claim no domain. If only all rules together leave none, the first rule."""
-    rules = (*pod_class.demand.rules, *pod_class.demand.host_rules)
-    return pod_class.demand.refusing(template, narrowed, NEW_CLAIM_HOST) or next(iter(rules), None)
+    """The topology rule that leaves a new claim no domain. If only all rules together leave none, or there is no room
+    in what they leave, the first rule that refuses some domain; else the first rule."""
+    demand = pod_class.demand
+    alone = demand.refusing(template, narrowed, NEW_CLAIM_HOST)
+    if alone is not None:
+        return alone
+    some = (rule for rule in demand.rules if not all(map(rule.allows, template.domains(narrowed, rule.key))))
+    return next(chain(some, demand.rules, demand.host_rules), None)
 
 
 def _limits_refusal(template: Template, filters: list[TypeFilter]) -> Reason:

@@ -6,6 +6,7 @@ import pytest
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.kubernetes.pods import Selector, SpreadConstraint
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.reasons import SchedulingCode, reason, sentence
 from tests.support.scenarios.problems import Workloads, instance_type, ladder, pool, problem, shape, spec
@@ -42,6 +43,17 @@ def test_what_is_recorded_does_not_depend_on_letters() -> None:
     assert left.reasons[0].code == SchedulingCode.LABEL_UNDEFINED
     params = {"keys": ["team"], "known": ["example.com/team", "unlike"], "node_pool": "default"}
     assert left.reasons[0].params == params
+
+
+def test_s136_of_several_spreads_the_one_that_refuses_a_domain_is_told() -> None:
+    """The only zone is allowed; of the families one is full by the spread, and in the other no type is large enough."""
+    types = [instance_type(name, cpu, zones=["z1"], labels={"family": (name,)}) for name, cpu in (("a", 4), ("b", 1))]
+    spreads = tuple(SpreadConstraint(key, selector=Selector({"app": "web"})) for key in (lbl.ZONE, "family"))
+    work = Workloads().add("web", 2, shape(2000, labels={"app": "web"}, spread=spreads))
+    (left,) = plan(problem(work, Catalogue(tuple(types)))).unplaced
+    assert left.pods == ("web-1",)
+    told = {"rule": "spread", "key": "family", "domains": ["a=1", "b=0"], "node_pool": "default"}
+    assert left.reasons[0].params == told
 
 
 @pytest.mark.parametrize(
