@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 
 from msgspec.structs import replace
 
@@ -13,17 +12,37 @@ from kerf.projections.timeline.event import Event
 def group_events(events: Iterable[Event]) -> Iterator[Event]:
     """Join events of one turn that say the same of several pods, or of what is done to several pods of one claim.
 
-    The first pod's event stands for all. The other pods are related to it, and `params["more"]` counts them.
+    The first pod's event stands for all. The other pods are related to it, and `params["more"]` counts them. What comes
+    before an error of the events, as of a damaged record, is given before it is raised.
     """
-    for key, group in groupby(events, key=_likeness):
-        first, *rest = group
-        if rest and key is not None:
-            others = (name for other in rest for name in (other.subject, *other.related) if name.startswith("pod/"))
-            related = dict.fromkeys((*first.related, *others))
-            yield replace(first, related=tuple(related), params={**first.params, "more": len(rest)})
-        else:
-            yield first
-            yield from rest
+    alike: list[Event] = []
+    likeness: tuple[object, ...] | None = None
+    try:
+        for event in events:
+            this = _likeness(event)
+            if alike and this != likeness:
+                yield _joined(alike)
+                alike = []
+            if this is None:
+                yield event
+            else:
+                alike.append(event)
+                likeness = this
+    except Exception:
+        if alike:
+            yield _joined(alike)
+        raise
+    if alike:
+        yield _joined(alike)
+
+
+def _joined(alike: list[Event]) -> Event:
+    first, *rest = alike
+    if not rest:
+        return first
+    others = (name for other in rest for name in (other.subject, *other.related) if name.startswith("pod/"))
+    related = dict.fromkeys((*first.related, *others))
+    return replace(first, related=tuple(related), params={**first.params, "more": len(rest)})
 
 
 def _likeness(event: Event) -> tuple[object, ...] | None:

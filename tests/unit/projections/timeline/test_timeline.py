@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from kerf.engine.model.kubernetes.pods import Pod, PodShape, Taint
 from kerf.engine.model.labels import INSTANCE_TYPE
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.entries import Entry
+from kerf.engine.record.errors import RecordCorrupt
 from kerf.engine.record.observations import (
     Imported,
     InputRefused,
@@ -81,6 +82,20 @@ def test_pods_of_one_turn_are_told_in_one_line(life: list[Event]) -> None:
 def test_only_pods_are_grouped(life: list[Event]) -> None:
     others = [event for event in life if not event.subject.startswith("pod/")]
     assert list(group_events(others)) == others
+
+
+def test_what_comes_before_damage_is_told(life: list[Event]) -> None:
+    """Neither the events of a long stretch without pods nor those of a turn that ends early are kept back."""
+
+    def damaged(until: int) -> Iterator[Event]:
+        yield from life[:until]
+        raise RecordCorrupt("the entry was changed")
+
+    for until in range(1, len(life) + 1):
+        events, given = group_events(damaged(until)), list(group_events(life[:until]))
+        assert [next(events) for _ in given] == given
+        with pytest.raises(RecordCorrupt):
+            next(events)
 
 
 def test_what_is_seen_again_is_not_told_again() -> None:
