@@ -20,6 +20,7 @@ WHOLE, CUT = 1, 2
 """Formats: a record from position 1 on, which every kerf reads, and a record that was cut."""
 FORMAT = CUT
 SALVAGE = "Keep the file, export what comes before as a bundle, and start a new record"
+START_ANEW = "Nothing comes before it: keep the file, and start a new record"
 
 EventRow = tuple[int, Any, int, str, bytes, bytes]
 """Position, stream, version in the stream, type, encoded entry, chain value."""
@@ -87,4 +88,7 @@ def snapshot_seal(schema: str, position: int, digest: str, state: bytes) -> str:
 
 
 def damage(position: int, what: str) -> RecordCorrupt:
-    return RecordCorrupt(f"the record is damaged: {what}", position=position, hint=SALVAGE)
+    before = position - 1
+    export = f"kerf bundle export RECORD FILE --until {before}"
+    hint = f"Keep the file, export what comes before ({export}), and start a new record" if before else START_ANEW
+    return RecordCorrupt(f"the record is damaged: {what}", position=position, hint=hint)

@@ -19,7 +19,7 @@ from kerf.adapters.store.files.bundle import export_bundle
 from kerf.adapters.store.files.bundle_format import BundleInfo
 from kerf.adapters.store.open import AnyStore
 from kerf.adapters.store.pseudonyms.key_file import kept_key
-from kerf.adapters.store.retention.policy import base_at, before_turn
+from kerf.adapters.store.retention.policy import base_at, before_turn, end_of_turn
 from kerf.engine.errors import InputError
 from kerf.replay.errors import PositionUnknown
 
@@ -84,7 +84,7 @@ def _key(part: Part, beside: Path | None) -> Iterator[bytes]:
 
 
 def _export(store: AnyStore, file: Path, part: Part, key: bytes) -> BundleInfo:
-    last = None if part.until == "end" else located(store, part.until).position
+    last = None if part.until == "end" else end_of_turn(store, located(store, part.until).position)
     after = 0 if part.since == "start" else before_turn(store, beginning_at(store, part.since).position)
     if last is not None and last <= after:
         hint = "Give the earlier one to --since"

@@ -30,7 +30,7 @@ def export(
     """Write a record, or a part of it, as a bundle.
 
     A part brings the state at its beginning along, so that what is in it can be
-    decided again.
+    decided again. It holds whole turns.
 
     For example:
 

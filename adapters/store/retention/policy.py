@@ -20,6 +20,7 @@ from kerf.adapters.store.retention.cut_tables import Cut
 from kerf.engine.record.base import Base
 from kerf.engine.record.codec import CODEC
 from kerf.engine.record.entries import Entry
+from kerf.engine.record.errors import RecordCorrupt
 from kerf.engine.record.store import Store
 from kerf.engine.state import snapshot
 from kerf.engine.state.base import base_of
@@ -152,6 +153,23 @@ def base_at(store: AnyRecord, position: int) -> Base:
 def before_turn(store: AnyRecord, position: int) -> int:
     """Returns the position before the turn that the entry at `position` belongs to. Raises StoreError."""
     return next((entry.turn - 1 for entry in store.scan(position - 1, position)), position - 1)
+
+
+def end_of_turn(store: AnyRecord, position: int) -> int:
+    """Returns the last position of the turn that the entry at `position` belongs to.
+
+    Of a turn whose end is damaged it is the end of the turn before: half a turn cannot be decided again. Raises
+    StoreError.
+    """
+    last, begins = position, before_turn(store, position)
+    try:
+        for entry in store.scan(position):
+            if entry.turn > begins + 1:
+                break
+            last = entry.position
+    except RecordCorrupt:
+        return begins
+    return last
 
 
 # ── positions and times ────────────────────────────────────────────────────────────────────────────────────────────

@@ -6,6 +6,9 @@ import errno
 import io
 import json
 import os
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +55,35 @@ def test_bundles_are_records_too(kerf: Any, record: Path, tmp_path: Path) -> Non
 def test_a_plain_bundle_verifies(kerf: Any, record: Path, tmp_path: Path) -> None:
     kerf("bundle", "export", record, tmp_path / "plain.kerfb")
     assert kerf("verify", tmp_path / "plain.kerfb")[0] == 0
+
+
+def test_a_part_ends_where_a_turn_ends(kerf: Any, record: Path, tmp_path: Path) -> None:
+    """Half a turn would be decided otherwise: verify called that a divergence."""
+    with_store = SQLiteStore(record, "read")
+    turns = [entry.turn for entry in with_store.scan()]
+    with_store.close()
+    for until in range(1, len(turns) + 1):
+        part = tmp_path / f"{until}.kerfb"
+        code, out, _ = kerf("bundle", "export", record, part, "--until", until, "--json")
+        ends = max(position for position, turn in enumerate(turns, 1) if turn == turns[until - 1])
+        assert (code, json.loads(out)["last"]) == (0, ends)
+        assert kerf("verify", part)[0] == 0
+
+
+def test_a_turn_whose_end_is_damaged_is_left_out(kerf: Any, record: Path, tmp_path: Path) -> None:
+    with_store = SQLiteStore(record, "read")
+    turns = [entry.turn for entry in with_store.scan()]
+    with_store.close()
+    damaged = next(position for position, turn in enumerate(turns, 1) if position > turn > 10)
+    record = Path(shutil.copy(record, tmp_path / "damaged.kerf"))
+    with closing(sqlite3.connect(record)) as database:
+        database.execute("UPDATE stored_events SET state = x'00' WHERE rowid = ?", (damaged,))
+        database.commit()
+    code, _, err = kerf("log", record)
+    assert (code, f"--until {damaged - 1}" in err) == (3, True)
+    code, out, _ = kerf("bundle", "export", record, tmp_path / "x.kerfb", "--until", damaged - 1, "--json")
+    assert (code, json.loads(out)["last"]) == (0, turns[damaged - 1] - 1)
+    assert kerf("verify", tmp_path / "x.kerfb")[0] == 0
 
 
 def test_golden_folders_are_records_too(kerf: Any, record: Path, tmp_path: Path) -> None:
