@@ -21,7 +21,7 @@ def disrupt(
 
     A scenario names nodes with their pods, NodePools and instance types;
     docs/disrupt.md describes the format. Printed are kerf's own moves, which
-    may all be under way at once; with --json also what each of the reference's
+    may all be under way at once; with --json also what each of Karpenter's
     methods decides. Exit codes: 0 all were decided, 1 a scenario was refused,
     2 usage or an unreadable file.
 

@@ -25,7 +25,7 @@ def describe(line: dict[str, Any]) -> list[str]:
     lines += _commands(moves["commands"])
     lines += [f"  {node} stays: {_why(why)}" for node, why in moves["kept"].items()]
     first = METHODS.get(result["first"])
-    lines.append(f"  the reference would begin with {first}" if first else "  the reference would do nothing")
+    lines.append(f"  Karpenter would begin with {first}" if first else "  Karpenter would do nothing")
     return [*lines, ""]
 
 
