@@ -6,6 +6,9 @@ environment, and takes no settings any more once it is open.
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count, islice
@@ -18,7 +21,6 @@ from msgspec import Struct
 from kerf.adapters.cli.analysis.errors import AnalysisUnavailable, QueryRefused
 from kerf.adapters.cli.analysis.interruptible import interruptible
 from kerf.engine.errors import extra_hint
-from kerf.engine.record.errors import StoreError
 from kerf.projections.tables.columns import TIMESTAMP, Column, columns_of
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 RECORD_COLUMN = Column("record", "VARCHAR", "", "the record, as it was named on the command line")
 ROWS_AT_ONCE = 10_000
+_ERRNO = re.compile(r'"errno":"([0-9]{1,4})"')
+"""In DuckDB's message of a file that the system refuses, which is JSON then."""
 _MOST_SAID = 300  # characters of DuckDB's message
 _CLOSED = {
     "allow_community_extensions": "false",
@@ -78,9 +82,16 @@ class Database:
         return Result(_distinct(names), [str(column[1]) for column in description], self._fetched())
 
     def write_parquet(self, table: str, file: Path) -> None:
-        """Write a table as a Parquet file into the folder that the database may write to."""
+        """Write a table as a Parquet file into the folder that the database may write to. Raises OSError."""
+        import duckdb
+
         place = str(file).replace("'", "''")
-        self._run(f"COPY (SELECT * FROM {table}) TO '{place}' (FORMAT parquet, COMPRESSION zstd)")
+        try:
+            self._connection.execute(f"COPY (SELECT * FROM {table}) TO '{place}' (FORMAT parquet, COMPRESSION zstd)")
+        except duckdb.IOException as error:
+            found = _ERRNO.search(str(error))
+            number = int(found[1]) if found else errno.EIO
+            raise OSError(number, os.strerror(number)) from error
 
     def _run(self, statement: str, parameters: dict[str, str] | None = None) -> None:
         with _coded():
@@ -130,9 +141,6 @@ def _coded() -> Iterator[None]:
         raise KeyboardInterrupt from error
     except duckdb.OutOfMemoryException as error:
         raise MemoryError(str(error)) from error
-    except duckdb.IOException as error:
-        hint = "Check the disk, and the permissions of the folder"
-        raise StoreError("the files cannot be written", hint=hint) from error
     except duckdb.Error as error:
         said = " ".join(str(error).partition("\n\nLINE")[0].split())[:_MOST_SAID]
         hint = "docs/sql.md has the tables and their columns; kerf sql --tables lists them"

@@ -21,13 +21,14 @@ def export_tables(folder: Path, form: Literal["parquet", "csv"], records: Sequen
         add_records(database, records)
         for table in TABLES:
             file = growing / f"{table}.{form}"
-            if form == "parquet":
-                database.write_parquet(table, file)
-            else:
-                _write_csv(database, table, file)
+            with refused_by_system(folder / file.name):
+                if form == "parquet":
+                    database.write_parquet(table, file)
+                else:
+                    _write_csv(database, table, file)
     return [folder / f"{table}.{form}" for table in TABLES]
 
 
 def _write_csv(database: Database, table: str, file: Path) -> None:
-    with refused_by_system(file), file.open("x", encoding="utf-8", newline="") as out:
+    with file.open("x", encoding="utf-8", newline="") as out:
         print_csv(database.ask(f"SELECT * FROM {table}"), out)

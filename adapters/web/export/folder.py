@@ -10,6 +10,7 @@ import msgspec
 
 from kerf.adapters.cli.render.lines import print_text
 from kerf.adapters.cli.render.progress import progress_line
+from kerf.adapters.store.sqlite.errors import refused_by_system
 from kerf.adapters.web.export.answers import Answers, answers_of
 from kerf.adapters.web.export.script import classic_script
 from kerf.adapters.web.reader import RecordReader
@@ -60,8 +61,7 @@ def _asked(reader: RecordReader, begin: str, end: str) -> Answers:
 
 
 def _written(folder: Path, answers: Answers) -> int:
-    """Write the files, and return how many bytes they have."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write the files, all or none, and return how many bytes they have. Raises StoreError."""
     page = {path: file.read_text("utf-8") for path, file in page_files().items()}
     modules = {path: text for path, text in page.items() if path.endswith(".js")}
     index = page["index.html"]
@@ -72,8 +72,18 @@ def _written(folder: Path, answers: Answers) -> int:
     texts["kerf.css"] = "".join(page[path] for path in styles)
     texts["icon.svg"] = page["icon.svg"]
     texts["index.html"] = _index(index, styles, [name for name in texts if name.endswith(".js")])
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    new = not folder.exists()
+    with refused_by_system(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            for name, text in texts.items():
+                (folder / name).write_text(text, encoding="utf-8")
+        except OSError:
+            for name in texts:
+                (folder / name).unlink(missing_ok=True)
+            if new:
+                folder.rmdir()
+            raise
     return sum(len(text.encode()) for text in texts.values())
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -51,6 +53,28 @@ def test_what_is_not_read_is_refused(changes: dict[str, str], why: str) -> None:
 def test_the_page_has_no_circle_of_imports() -> None:
     modules = {path: file.read_text("utf-8") for path, file in page_files().items() if path.endswith(".js")}
     assert len(classic_script(modules, "main.js")) > 10_000
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_full_disk_is_one_coded_line_and_leaves_nothing(
+    there: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record, folder = stored(tmp_path / "life.kerf", whole_life().store), tmp_path / "page"
+    if there:
+        folder.mkdir()
+    write = Path.write_text
+
+    def write_some(path: Path, text: str, *, encoding: str) -> int:
+        if path.name == "kerf.js":
+            write(path, text[:100], encoding=encoding)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, text, encoding=encoding)
+
+    monkeypatch.setattr(Path, "write_text", write_some)
+    assert main(["ui", str(record), "--export", str(folder)]) == 2
+    said = f"KERF105: it cannot be written: No space left on device [{folder}]"
+    assert capsys.readouterr().err.startswith(said)
+    assert list(folder.iterdir()) == [] if there else not folder.exists()
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import resource
 import stat
 import sys
 from pathlib import Path
@@ -314,6 +315,19 @@ def test_an_export_writes_to_a_new_folder_alone(kerf: Any, tmp_path: Path, what:
     assert (code, out) == (2, "")
     assert err.startswith("KERF119: " if "link" in what else "KERF114: ")
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_an_export_that_the_system_refuses_says_which_file_and_why(kerf: Any, tmp_path: Path, form: str) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        code, out, err = kerf("export", SPOT, f"--{form}", tmp_path / "new")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (code, out) == (2, "")
+    assert err.startswith(f"KERF100: it cannot be written: File too large [{tmp_path / 'new'}")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_export_that_fails_leaves_nothing(kerf: Any, tmp_path: Path) -> None:
