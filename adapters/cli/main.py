@@ -9,6 +9,7 @@ only what its signature needs. tests/unit/cli/test_startup.py holds this.
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
 from collections.abc import Sequence
@@ -33,6 +34,10 @@ from kerf.engine.passwords import without_password
 if TYPE_CHECKING:
     from cyclopts import App, CycloptsError
     from rich.console import Console
+
+_LIKE_IT = "kerf-like-it"
+_PLAIN = str.maketrans({"→": "->", "…": "...", "–": "-", "×": "x", "─": "-", "│": "|", **dict.fromkeys("╭╮╰╯", "+")})
+"""What a terminal without Unicode shows for what kerf writes; a question mark for all else."""
 
 
 def main(tokens: Sequence[str] | None = None) -> int:
@@ -63,12 +68,19 @@ def main(tokens: Sequence[str] | None = None) -> int:
 
 
 def _open_streams() -> None:
-    """See to it that there are streams to write to, and that a terminal without Unicode shows question marks."""
+    """See to it that there are streams to write to, and that a terminal without Unicode shows something like it."""
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123 - closed by whoever started kerf
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115, PTH123
+    codecs.register_error(_LIKE_IT, _like_it)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors=_LIKE_IT)
+
+
+def _like_it(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return error.object[error.start : error.end].translate(_PLAIN).encode("ascii", "replace").decode(), error.end
 
 
 def _flush_or_silence() -> None:

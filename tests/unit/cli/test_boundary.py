@@ -188,3 +188,19 @@ def test_what_was_found_is_the_exit_code_also_if_nobody_reads_it(tmp_path: Path,
     policy = tmp_path / "policy.yaml"
     policy.write_text("policy:\n- max_hourly_cost: 0.001\n")
     assert unread("check", str(policy), str(RECORD), *form) == (1, b"")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["diff", "tests/golden/spot-interruption", "start"], " -> "),
+        (["--help"], "+- Begin ------"),
+        (["verify", "--help"], "+- Parameters ------"),
+    ],
+)
+def test_a_terminal_without_unicode_shows_something_like_it(arguments: list[str], shown: str) -> None:
+    env = os.environ | {"PYTHONIOENCODING": "ascii"}
+    said = subprocess.run(
+        [sys.executable, "-m", "kerf", *arguments], cwd=ROOT, env=env, capture_output=True, check=True
+    )
+    assert shown in said.stdout.decode("ascii")
