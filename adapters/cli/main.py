@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kerf.adapters.cli.boundary import (
     DEBUG,
@@ -100,7 +100,7 @@ def _print_overview() -> int:
 
 def parser() -> App:
     """The parser of all commands. A command's module is imported when it is used."""
-    from cyclopts import App
+    from cyclopts import App, Parameter
 
     import kerf
     from kerf.adapters.cli.command_table import COMMANDS, DESCRIPTION
@@ -112,11 +112,17 @@ def parser() -> App:
         version=kerf.__version__,
         help_format="plaintext",
         suppress_keyboard_interrupt=False,
+        default_parameter=Parameter(show_default=_told_default, negative_iterable=""),
         console=_plain_console(),
     )
     for command in COMMANDS:
         app.command(command.path, name=command.name)
     return app
+
+
+def _told_default(value: object) -> Any:
+    """A default as a help page tells it: None for one that says no more than that it may be left out."""
+    return None if value is None or value is False or value in ("", ()) else str(value)
 
 
 def _plain_console() -> Console | None:

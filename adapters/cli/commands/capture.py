@@ -39,6 +39,8 @@ def capture(
     ----------
     file
         The bundle to write. A file that is there stays.
+    context
+        The kubeconfig's context, if not its current one.
     types
         A file with the instance types and their prices, in KWOK's format.
     ask_ec2

@@ -16,7 +16,7 @@ def doctor(
     *,
     mode: Annotated[Literal["control", "observe"], Parameter(env_var="KERF_MODE")] = "control",
     provider: Annotated[Literal["kwok", "aws"], Parameter(env_var="KERF_PROVIDER")] = "kwok",
-    store: Annotated[str, Parameter(env_var="KERF_STORE", help="The record's URL, if that is to be looked at.")] = "",
+    store: Annotated[str, Parameter(env_var="KERF_STORE")] = "",
     kubeconfig: Kubeconfig = None,
     context: str | None = None,
     settings_from: SettingsFrom = None,
@@ -34,6 +34,19 @@ def doctor(
     For example:
 
         kubectl exec deploy/kerf -- kerf doctor
+
+    Parameters
+    ----------
+    mode
+        The mode in which kerf will run: observe needs fewer rights.
+    provider
+        Where nodes will come from.
+    store
+        The record's URL, if that is to be looked at.
+    context
+        The kubeconfig's context, if not its current one.
+    json
+        Print the findings as JSON.
     """
     import asyncio
     import os

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import itertools
 import json
+import re
 import subprocess
 import sys
 
@@ -115,6 +116,17 @@ def test_a_docstring_fits_a_help_page(command: Command) -> None:
         assert not [line for line in text.splitlines()[1:] if len(line) > 80]
         indented = [line.startswith(" ") for line in parameters.splitlines()]
         assert not any(first and second for first, second in itertools.pairwise(indented))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=" ".join)
+def test_a_help_page_says_of_each_flag_what_it_is_for(
+    page: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And no default that says only that the flag may be left out."""
+    assert main([*page, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert not re.findall(r"^│ (?:[*]  |   )?--[a-z-]+(?: [A-Z]+)? +(?:\[.*)?│$", shown, re.MULTILINE)
+    assert not re.findall(r'\[default: (?:False|""|\(\))\]|--empty-', shown)
 
 
 @pytest.mark.parametrize("command", ["verify", "status"])
