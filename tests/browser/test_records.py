@@ -110,6 +110,15 @@ def test_what_is_wrong_with_an_empty_record_is_said(new_page: Callable[..., Any]
     assert error["code"] in said
 
 
+def test_a_server_that_has_ended_is_told_with_what_to_do(
+    new_page: Callable[..., Any], records: Callable[[str], Path]
+) -> None:
+    with explorer(records("life")) as link:
+        page = opened(new_page(), link)
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("#error")).to_have_text(re.compile(r"^kerf does not answer\. .*start kerf ui again.*"))
+
+
 def test_hostile_names_are_shown_as_they_are(page: Any, links: Links) -> None:
     """Names are text: nothing in them becomes an element. What would turn the text around is shown as an escape."""
     opened(page, links("hostile"))

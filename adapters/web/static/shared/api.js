@@ -23,6 +23,17 @@ export class Refused extends Error {
   }
 }
 
+// A server that is not there is told in the browser's words, which say nothing of kerf.
+async function reached(answer) {
+  try {
+    return await answer;
+  } catch {
+    throw new Error(
+      "kerf does not answer. If it has ended, start kerf ui again and open the link that it prints: it has a new token.",
+    );
+  }
+}
+
 export function useToken(token) {
   sessionStorage.setItem(KEY, token);
 }
@@ -31,11 +42,11 @@ export function useToken(token) {
 export async function follow(told) {
   if (exported) return;
   const headers = { Authorization: `Bearer ${sessionStorage.getItem(KEY) ?? ""}` };
-  const response = await fetch("api/v1/live", { headers });
+  const response = await reached(fetch("api/v1/live", { headers }));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await reached(reader.read());
     if (done) return;
     text += value;
     const events = text.split("\n\n");
@@ -61,9 +72,9 @@ export async function ask(name, parameters = {}) {
   const known = kept.get(url);
   const headers = { Authorization: `Bearer ${sessionStorage.getItem(KEY) ?? ""}` };
   if (known) headers["If-None-Match"] = known.etag;
-  const response = await fetch(url, { headers });
+  const response = await reached(fetch(url, { headers }));
   if (response.status === 304) return known.answer;
-  const answer = JSON.parse((await response.text()).replace(UNSEEN, escaped));
+  const answer = JSON.parse((await reached(response.text())).replace(UNSEEN, escaped));
   if (!response.ok) throw new Refused(response.status, answer.error);
   while (kept.size >= MOST_KEPT) kept.delete(kept.keys().next().value);
   kept.set(url, { etag: response.headers.get("ETag"), answer });
