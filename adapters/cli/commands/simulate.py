@@ -69,7 +69,7 @@ def simulate(
     settings = simulation_settings(feature_gates, scheduler_config, nominate=nominate)
     documents = read_documents(files).named()
     if not documents.good and not documents.refused:
-        print_error(f"KERF331: there is no document in {', '.join(map(str, files))}")
+        print_error(f"KERF331: there is no document [{', '.join(map(str, files))}]. Give YAML or JSON")
         return REFUSED
     last = end or last_action(documents.good) + AFTERWARDS
     with new_record(record, SIMULATE_HOLDER, say=print_error) as new:

@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from kerf.adapters.cli.input.bounded_yaml import NotFinite, read_bounded, read_yaml
 from kerf.engine.errors import InputError
+from kerf.engine.model.manifests.decode import NAMELESS
 from kerf.engine.model.manifests.lists import form_of, items_of
 
 _SEPARATOR = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 MAX_DOCUMENTS = 100_000
 """A file may hold this many documents."""
-_HEAD = 'Say what it is, such as "apiVersion: karpenter.sh/v1" and "kind: NodePool"'
 _YAML_FILES = (".yaml", ".yml", ".json")
 
 
@@ -57,7 +57,7 @@ class Documents(Struct, frozen=True):
         good = [(place, pair) for place, pair in pairs if pair.get("apiVersion") or pair.get("kind")]
         nameless = [
             Refused(
-                place, InputError("The document has no apiVersion and kind", where=place, hint=_HEAD, code="KERF302")
+                place, InputError("The document has no apiVersion and kind", where=place, hint=NAMELESS, code="KERF302")
             )
             for place, pair in pairs
             if not (pair.get("apiVersion") or pair.get("kind"))
@@ -115,7 +115,9 @@ def _parsed(file: Path, data: bytes) -> Iterator[tuple[str, dict[str, Any]] | Re
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        yield Refused(str(file), NotADocument(f"the file is no UTF-8 text (byte {error.start})", where=str(file)))
+        found = f"the file is no UTF-8 text (byte {error.start})"
+        hint = "Give YAML or JSON; kerf status, log and explain read records and bundles"
+        yield Refused(str(file), NotADocument(found, where=str(file), hint=hint))
         return
     for number, (line, part) in enumerate(_parts(text), start=1):
         where = f"{file}:{line}"

@@ -87,6 +87,8 @@ _CLUSTER_SCOPED = frozenset(
     [served.api.rpartition("/")[2] for kind in WATCHED if not kind.namespaced for served in kind.served]
     + ["EC2NodeClass", "KWOKNodeClass", "PriorityClass"]
 )
+NAMELESS = 'Say what it is, such as "apiVersion: karpenter.sh/v1" and "kind: NodePool"'
+"""What to do with a document that does not say what it is."""
 _MALFORMED = (msgspec.DecodeError, ValueError, RecursionError)
 
 
@@ -214,7 +216,7 @@ def _malformed(message: str, source: str) -> ManifestError:
 def _unknown(data: bytes, name: str, source: str) -> ManifestError:
     hint = f"kerf reads {', '.join(near_kinds(name) or sorted(KINDS))}"
     if not name:
-        violation = Violation("KERF302", "", "The document has no apiVersion and kind", hint)
+        violation = Violation("KERF302", "", "The document has no apiVersion and kind", NAMELESS)
     elif name.startswith("/"):
         versions = " or ".join(known.rpartition("/")[0] for known in near_kinds(name))
         hint = f"Write apiVersion: {versions}" if versions else hint

@@ -126,7 +126,7 @@ def test_a_simulation_of_nothing_leaves_the_record(tmp_path: Path, capsys: pytes
     before = made(record)
     bad.write_text("apiVersion: v1\nkind: Gizmo\nmetadata: {name: g}\n")
     assert main(["simulate", "/dev/null", "--record", str(record)]) == 1
-    assert capsys.readouterr().err.startswith("KERF331: there is no document in /dev/null")
+    assert capsys.readouterr().err.startswith("KERF331: there is no document [/dev/null]. Give YAML or JSON")
     assert main(["simulate", str(bad), "--record", str(record)]) == 1
     assert "stays: no document was accepted" in capsys.readouterr().err
     assert record.read_bytes() == before

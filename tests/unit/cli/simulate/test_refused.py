@@ -54,7 +54,7 @@ def test_text_that_is_no_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[
     ("content", "refused"),
     [
         (b"just words", "KERF331: the document is a text, and no object ["),
-        (b"SQLite format 3\x00\xff", "KERF331: the file is no UTF-8 text (byte 16) ["),
+        (b"SQLite format 3\x00\xff", "KERF331: the file is no UTF-8 text (byte 16). Give YAML or JSON"),
         (b"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}", "KERF304: "),
     ],
 )

@@ -251,7 +251,9 @@ def test_unknown_kinds_are_refused_with_what_there_is(version: Any, kind: Any, h
 
 
 def test_a_document_without_a_kind_is_refused() -> None:
-    with pytest.raises(ManifestError, match=r"KERF302: The document has no apiVersion and kind \[object/x\]"):
+    with pytest.raises(
+        ManifestError, match=r"KERF302: The document has no apiVersion and kind \[object/x\]\. Say what it is, such as"
+    ):
         decode({"metadata": {"name": "x"}})
 
 
