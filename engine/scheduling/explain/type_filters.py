@@ -87,8 +87,13 @@ def type_filters(template: Template, pod_class: PodClass) -> list[TypeFilter]:
 
 
 def _conflicts(template: Template, pod_class: PodClass) -> tuple[Conflict, ...]:
-    following = template.step(template.base, pod_class.requirements)
-    return following if isinstance(following, tuple) else ()
+    """All of them: labels that the NodePool does not have hide those that it has otherwise (S-17)."""
+    found: list[Conflict] = []
+    asked = pod_class.requirements
+    while isinstance(conflicts := template.step(template.base, asked), tuple):
+        found += conflicts
+        asked = asked.without(conflict.key for conflict in conflicts)
+    return tuple(found)
 
 
 def _limit_filters(template: Template) -> Iterator[TypeFilter]:

@@ -263,6 +263,15 @@ def test_near_miss_of_an_unknown_label() -> None:
     }
 
 
+@pytest.mark.parametrize("other", [{lbl.NODEPOOL: "another"}, {"tier": "gold"}])
+def test_two_labels_that_stand_in_the_way_have_no_near_miss(other: dict[str, str]) -> None:
+    """A label that the NodePool does not have hides those that it has otherwise (S-17). The funnel has both."""
+    silver = replace(pool("p"), labels={"tier": "silver"})
+    work = Workloads().add("x", 1, shape(node_selector={"team": "red", **other}))
+    (look,) = funnel_of(problem(work, ladder(2), silver)).classes[0].pools
+    assert look.funnel.near == ()
+
+
 def test_types_that_a_search_leaves_out_are_not_said_to_be_sold_out() -> None:
     """A search for a cheaper plan asks without some types (`Problem.unavailable`); t04 is sold out besides."""
     gone = without_types(["t02", "t08"]) | {("spot", "t04", ""), ("on-demand", "t04", "")}
