@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from functools import partial
+from collections.abc import Iterable
 
 import msgspec
 
@@ -12,7 +11,7 @@ from kerf.engine.model.missing_knowledge import Missing
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.scheduling.explain.crowding_daemonsets import crowding_behind
-from kerf.engine.scheduling.explain.meant_pools import gives_labels
+from kerf.engine.scheduling.explain.meant_pools import giving
 from kerf.engine.scheduling.explain.refused_offerings import refused_zones
 from kerf.engine.state.state import State
 from kerf.projections.cluster_status.structs import WaitingWorkload
@@ -87,14 +86,10 @@ def _outlooks(plan: ProvisionResult | None, state: State) -> dict[str, _Outlook]
     for outlook, groups in ((NO_PLACE, plan.unplaced), (IGNORED, plan.ignored), (KEPT, plan.later)):
         for group in groups:
             there = next((state.facts.pods[uid] for uid in group.pods if uid in state.facts.pods), None)
-            gives = partial(_gives, state, there.shape) if there is not None and there.shape else None
+            gives = giving(state, there.shape) if there is not None else None
             nearest = next(iter(nearest_first(group.reasons, gives)), None)
             found.update(dict.fromkeys(group.pods, (outlook, nearest)))
     return found
-
-
-def _gives(state: State, shape: str, node_pool: str, keys: Collection[str]) -> bool:
-    return gives_labels(state, node_pool, state.indexes.blobs.shape(shape), keys)
 
 
 def _workload(state: State, now: int, name: WorkloadName, outlook: _Outlook, pods: Iterable[Pod]) -> WaitingWorkload:

@@ -7,8 +7,7 @@ hold. The object of an Event is looked up in the state after the turn. What is g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -31,7 +30,7 @@ from kerf.engine.record.decisions import (
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, InterruptionSeen, LaunchAnswered, NodeClassSeen, ObjectGone
 from kerf.engine.scheduling.explain.crowding_daemonsets import crowding_behind
-from kerf.engine.scheduling.explain.meant_pools import gives_labels
+from kerf.engine.scheduling.explain.meant_pools import giving
 from kerf.engine.scheduling.explain.refused_offerings import refused_zones
 from kerf.engine.scheduling.launchable.withheld import not_given
 from kerf.engine.scheduling.matching.requirements import Requirements
@@ -250,7 +249,7 @@ class _WhyNoPlace:
         shape = pod.shape if pod is not None else ""
         said = self._said.get((id(reasons), shape))
         if said is None:
-            gives = partial(self._gives, shape) if shape else None
+            gives = giving(self._state, shape)
             whole = sentences(
                 reasons, lambda reason: self._crowding(reason, shape) + self._refused(reason, shape), gives
             )
@@ -258,9 +257,6 @@ class _WhyNoPlace:
             said = f"Failed to schedule pod, {whole}", f"Failed to schedule pod, {lasting}"
             self._said[id(reasons), shape] = said
         return said
-
-    def _gives(self, shape: str, node_pool: str, keys: Collection[str]) -> bool:
-        return gives_labels(self._state, node_pool, self._state.indexes.blobs.shape(shape), keys)
 
     def _crowding(self, reason: Reason, shape: str) -> str:
         return daemonsets_in_words(crowding_behind(self._state, reason, shape)) if shape else ""

@@ -26,6 +26,7 @@ limits are used up. Codes that are not named here come nearest: a type would do,
 _BEFORE_LABELS = (SchedulingCode.NO_INSTANCE_TYPES, SchedulingCode.TOO_FEW_TYPES, SchedulingCode.TAINTS)
 """What a NodePool is ruled out for before the pod's labels are looked at."""
 _BY_LABELS = (SchedulingCode.LABEL_UNDEFINED, SchedulingCode.REQUIREMENTS)
+_OF_ANOTHER_POOL = -1.0
 _RANK = {code.value: float(rank) for rank, step in enumerate(_BY_DISTANCE) for code in step}
 
 
@@ -35,7 +36,8 @@ def nearest_first(
     """Return the reasons by what is missing, the least first; equals in their order. `gives` says whether a NodePool's
     nodes have some labels as the pod asks for them, where that is at hand.
 
-    A pod that selects a NodePool by its label is refused by all others for that label. Those reasons come last. A pod
+    A pod that selects a NodePool by its label is refused by all others for that label, or for one that they do not have
+    at all. Those reasons come last. A pod
     that selects labels of the user's own as only one NodePool gives them is meant for that one: what that NodePool
     lacks, or the pod's toleration, comes before the labels of all others.
     """
@@ -43,7 +45,10 @@ def nearest_first(
     own = {key for reason in found if reason.code in _BY_LABELS for key in _keys(reason)} - WELL_KNOWN
 
     def rank(reason: Reason) -> float:
-        if reason.code in _BEFORE_LABELS and own and gives and gives(str(reason.params.get("node_pool", "")), own):
+        pool = str(reason.params.get("node_pool", ""))
+        if gives and reason.code in _BY_LABELS and not gives(pool, (NODEPOOL,)):
+            return _OF_ANOTHER_POOL
+        if gives and reason.code in _BEFORE_LABELS and own and gives(pool, own):
             return _RANK[SchedulingCode.REQUIREMENTS] + 0.5
         return _rank(reason)
 
@@ -52,7 +57,7 @@ def nearest_first(
 
 def _rank(reason: Reason) -> float:
     if reason.code == SchedulingCode.REQUIREMENTS.value and NODEPOOL in _keys(reason):
-        return -1
+        return _OF_ANOTHER_POOL
     return _RANK.get(reason.code, len(_BY_DISTANCE))
 
 

@@ -8,10 +8,12 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult, Unplaced
 from kerf.engine.record.store import Store
 from kerf.engine.scheduling.explain.crowding_daemonsets import CrowdingDaemonSets, crowding_behind
+from kerf.engine.scheduling.explain.meant_pools import giving
 from kerf.engine.scheduling.explain.refused_offerings import RefusedZones, refused_zones
 from kerf.engine.state.state import State
 from kerf.projections.figures.capacity import OFFERING_PARTS, about_offering
 from kerf.projections.figures.measures import in_common
+from kerf.projections.prose.nearest_reasons import nearest_first
 from kerf.replay.explain.claim import Launch, launch_of
 from kerf.replay.explain.counted_pods import CountedPods, counted_pods
 from kerf.replay.explain.funnels import PlacementExplanation, decision_at, explain_placement, replan_if_known
@@ -44,14 +46,14 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
 
     `waited` is its time without a node, in ms. `looks` are all provisioning decisions about it. `look` is the decisive
     one, `how` explains it, and `look_again` is the latest position with the same result (0 for none). `launch` is the
-    node that was launched for it. `reasons` are the recorded ones if it has no place; `refused` says of each what the
-    cloud refused of what would do, if it waits for that, and `crowding` which DaemonSets leave it no type. `expected`
-    is the planned node, if the pod was bound to another one. `came_for` is the pod that it replaced, from a node that
-    had to go. `left` says why it was put off a node itself. `shortened`: the decisive decision is from before the
-    record's base, and cannot be made again. `kept`: why it may not leave its going node yet. `lost` are nodes that were
-    planned for it, and did not come. `not_asked` are the NodePools that would have been asked for it, and are left out
-    now, and those that were deleted lately; `counted` says which pods its rules of topology count that leave it no
-    place.
+    node that was launched for it. `reasons` are the recorded ones if it has no place, the nearest to one first;
+    `refused` says of each what the cloud refused of what would do, if it waits for that, and `crowding` which
+    DaemonSets leave it no type. `expected` is the planned node, if the pod was bound to another one. `came_for` is the
+    pod that it replaced, from a node that had to go. `left` says why it was put off a node itself. `shortened`: the
+    decisive decision is from before the record's base, and cannot be made again. `kept`: why it may not leave its going
+    node yet. `lost` are nodes that were planned for it, and did not come. `not_asked` are the NodePools that would have
+    been asked for it, and are left out now, and those that were deleted lately; `counted` says which pods its rules of
+    topology count that leave it no place.
     """
 
     pod: str
@@ -93,7 +95,8 @@ def explain_known_pod(store: Store, histories: Histories, state: State, pod: Pod
     """Explain a pod of the histories, as of a state."""
     decision = decisive_decision(pod)
     replan = replan_if_known(store, decision.position, histories.pods.named) if decision is not None else None
-    reasons = _recorded_reasons(store, decision, pod.uid) if decision is not None else ()
+    recorded = _recorded_reasons(store, decision, pod.uid) if decision is not None else ()
+    reasons = _nearest_first(state, pod.uid, recorded)
     claim = histories.claims.get(decision.place) if decision is not None else None
     return PodExplanation(
         pod=pod.key,
@@ -130,6 +133,11 @@ def decisive_decision(pod: PodHistory) -> PodDecision | None:
         on_new_nodes = [decision for decision in with_place if decision.result == NEW_CLAIM]
         return on_new_nodes[-1] if on_new_nodes else with_place[-1]
     return decisions[-1] if decisions else None
+
+
+def _nearest_first(state: State, uid: str, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
+    pod = state.facts.pods.get(uid)
+    return tuple(nearest_first(reasons, giving(state, pod.shape) if pod is not None else None))
 
 
 def _refused(state: State, uid: str, reasons: tuple[Reason, ...]) -> tuple[RefusedZones | None, ...]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from kerf.engine.model.kubernetes.pods import PodShape
-from kerf.engine.model.labels import normalise
+from kerf.engine.model.labels import NODEPOOL, normalise
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.pods.pod_requirements import requirements_of
 from kerf.engine.state.state import State
+
+
+def giving(state: State, shape: str) -> Callable[[str, Collection[str]], bool] | None:
+    """`gives_labels` for pods of the shape with this digest; None without one."""
+    return (lambda pool, keys: gives_labels(state, pool, state.indexes.blobs.shape(shape), keys)) if shape else None
 
 
 def gives_labels(state: State, node_pool: str, shape: PodShape, keys: Collection[str]) -> bool:
@@ -16,7 +21,8 @@ def gives_labels(state: State, node_pool: str, shape: PodShape, keys: Collection
     pool = state.facts.pools.get(node_pool)
     if pool is None:
         return False
-    given = Requirements.of_specs(pool.requirements).merged(Requirements.of_labels(pool.labels))
+    own = Requirements.of_labels({**pool.labels, NODEPOOL: node_pool})
+    given = Requirements.of_specs(pool.requirements).merged(own)
     wanted = {normalise(key) for key in keys}
     asked = requirements_of(shape, preferences=False)
     return given.compatible(Requirements(entry for entry in asked if entry.key in wanted))

@@ -12,7 +12,6 @@ from kerf.adapters.cli.render.figures.tables import common_words
 from kerf.adapters.cli.render.output import Printer
 from kerf.projections.prose.amounts import count, duration, moment
 from kerf.projections.prose.daemonsets import daemonsets_in_words
-from kerf.projections.prose.nearest_reasons import nearest_first
 from kerf.projections.prose.reasons import sentence
 from kerf.projections.prose.refused_offerings import refused_in_words
 from kerf.replay.explain.counted_pods import CountedPods
@@ -55,7 +54,7 @@ def pod_text(printer: Printer, explained: PodExplanation) -> None:
         printer.line(f"the plan meant it for {explained.expected}: kube-scheduler chose {explained.node}", "warning")
     refused = dict(zip(map(id, explained.reasons), explained.refused, strict=False))
     crowding = dict(zip(map(id, explained.reasons), explained.crowding, strict=False))
-    for reason in nearest_first(explained.reasons):
+    for reason in explained.reasons:
         more = daemonsets_in_words(crowding.get(id(reason))) + refused_in_words(reason, refused.get(id(reason)))
         printer.line(f"no place: {sentence(reason)}{more}", "warning")
     for counted in explained.counted:

@@ -19,7 +19,7 @@ from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Selector, Taint
-from kerf.engine.model.labels import ZONE
+from kerf.engine.model.labels import NODEPOOL, ZONE
 from kerf.engine.record.observations import ClocksDiffer, NodeClaimDeletionSeen, NodeClassSeen, Observation
 from kerf.engine.state.load import load
 from kerf.projections.cluster_status import structs
@@ -27,6 +27,7 @@ from kerf.projections.cluster_status.cluster_status import cluster_status
 from kerf.projections.cluster_status.structs import ClusterStatus, Ground, Usage
 from kerf.projections.cluster_status.words import ground_words, late_words
 from kerf.projections.prose.few_words import few_words
+from kerf.replay.explain.pod import explain_pod
 from kerf.replay.time_travel.status import latest_plan, status_of
 from tests.support.lives import asked, claim_of, half_empty, in_service, launched, show_taint
 from tests.support.repository import ROOT
@@ -253,6 +254,19 @@ def test_a_pod_that_selects_a_team_hears_of_that_team_s_pool_first() -> None:
     assert why["default/ml"] == "NodePool ml: the pod does not tolerate gpu=yes:NoSchedule"
     assert why["default/far"].startswith("NodePool far: the NodePool's requirements and what is on offer leave none")
     assert why["default/typo"].startswith("NodePool web: the pod asks for team")
+
+
+def test_a_pod_that_selects_a_nodepool_hears_of_that_one_first() -> None:
+    """Also where the others are refused for a label that they do not have at all, and so not for their name (S-17)."""
+    world = World()
+    world.prepare()
+    world.see(Observation(replace(pool("batch"), taints=(Taint("batch", "NoSchedule", "yes"),))))
+    world.pending("job", node_selector={NODEPOOL: "batch", "team": "data"})
+    world.after(1_000)
+    (group,) = status(world).waiting
+    assert group.why == "NodePool batch: the pod does not tolerate batch=yes:NoSchedule"
+    first, second = explain_pod(world.store, "default/job").reasons
+    assert (first.params["node_pool"], second.params["node_pool"]) == ("batch", "default")
 
 
 def test_s40_pods_for_which_nobody_asks_for_a_node_are_shown_and_judge_nothing() -> None:
