@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from kerf.adapters.store.chained import ChainedStore, Mode
@@ -17,6 +18,8 @@ from kerf.engine.record.errors import NotARecord, RecordNotFound, StoreError, St
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 
 _POSTGRES = ("postgresql://", "postgres://")
+_FORMS = f"Give a .kerf file, a .kerfb bundle, or a folder with a {RECORD}"
+_MOST_SUGGESTED = 3
 _SQLITE = "sqlite:///"  # the last slash begins the path
 
 AnyStore = ChainedStore | BundleStore | GoldenStore
@@ -33,10 +36,15 @@ def open_record(path: str | Path, mode: Mode = "read", *, codec: Codec = CODEC) 
     place = file_of(path)
     if mode == "create":
         return SQLiteStore(place, mode, codec=codec)
+    if not str(path).strip():
+        raise RecordNotFound("the name of the record is empty", hint="Is a variable of your shell not set?")
     if place.is_dir():
+        _require_golden(place)
         return GoldenStore(_for_reading(place, mode), codec=codec)
     shown = without_password(str(path))
     if not place.is_file():
+        if place.exists():
+            raise NotARecord("this is a pipe or a device", where=shown, hint="Write it to a file, and give that one")
         raise RecordNotFound("there is no such file or folder", where=shown, hint="Check the record's path")
     with place.open("rb") as file:
         start = file.read(len(_SQLITE_MAGIC))
@@ -49,8 +57,22 @@ def open_record(path: str | Path, mode: Mode = "read", *, codec: Codec = CODEC) 
     raise NotARecord(
         "the file is neither a record nor a bundle",
         where=shown,
-        hint=f"Give a .kerf file, a .kerfb bundle, or a folder with a {RECORD}",
+        hint=_FORMS,
     )
+
+
+def _require_golden(folder: Path) -> None:
+    """Requires a folder to be a golden record; the records that are in it otherwise are named."""
+    if not (folder / RECORD).is_file():
+        inside: list[Path] = []
+        with suppress(OSError):  # of a folder that may not be read
+            inside = sorted(file for file in folder.iterdir() if _looks_like_one(file))[:_MOST_SUGGESTED]
+        hint = f"Is it {' or '.join(map(str, inside))}?" if inside else _FORMS
+        raise NotARecord(f"the folder has no {RECORD}", where=str(folder), hint=hint)
+
+
+def _looks_like_one(file: Path) -> bool:
+    return file.suffix in (".kerf", ".kerfb") and file.is_file()
 
 
 def file_of(path: str | Path) -> Path:

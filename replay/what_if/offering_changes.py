@@ -13,6 +13,7 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.record.observations import CatalogueSeen, Observation
 from kerf.engine.state.state import State
+from kerf.projections.prose.amounts import count
 from kerf.replay.errors import ChangeRefused
 from kerf.replay.what_if.changes import Applied, Change, no_change
 from kerf.replay.what_if.manifest_fields import unknown_name
@@ -76,7 +77,7 @@ def _changed(state: State, pattern: str, change: Callable[[Offering], Offering],
             f"there is no offering {pattern}", hint="No instance type is offered that way in this record"
         )
     was = f"${min(prices):.4f}" if min(prices) == max(prices) else f"${min(prices):.4f} to ${max(prices):.4f}"
-    offerings_said = f"{matched} offering{'s' if matched > 1 else ''} at {was}"
+    offerings_said = f"{count(matched, 'offering')} at {was}"
     return Applied(f"{what} ({offerings_said}): {to}{no_change(same)}", tuple(observations))
 
 

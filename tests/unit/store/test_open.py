@@ -53,6 +53,21 @@ def test_anything_else_is_refused(tmp_path: Path) -> None:
             open_record(place)
 
 
+def test_a_folder_that_holds_records_is_asked_about_them(tmp_path: Path) -> None:
+    open_record(tmp_path / "one.kerf", "create").close()
+    with pytest.raises(NotARecord) as refused:
+        open_record(tmp_path)
+    assert refused.value.hint == f"Is it {tmp_path / 'one.kerf'}?"
+
+
+def test_no_name_and_a_device_are_called_what_they_are() -> None:
+    """An unset variable of a shell is no folder, and /dev/null is there."""
+    with pytest.raises(RecordNotFound, match="the name of the record is empty"):
+        open_record("")
+    with pytest.raises(NotARecord, match="a pipe or a device"):
+        open_record("/dev/null")
+
+
 def test_a_url_names_a_file_by_its_absolute_path(tmp_path: Path) -> None:
     open_record(f"sqlite://{tmp_path}/one.kerf", "create").close()
     store = open_record(f"sqlite://{tmp_path}/one.kerf")
