@@ -15,6 +15,8 @@ from kerf.projections.timeline.entry_events import EVENTS_OF_ENTRY, make_event
 from kerf.projections.timeline.event import DEBUG, INFO, Event, Parameter
 
 _COMPARED = {kind.struct: kind for kind in WATCHED if kind not in (NODE, NODECLAIM, NODEPOOL, POD)}
+_CALLED = {kind.name: kind.served[0].api.rpartition("/")[2] for kind in WATCHED}
+"""The kinds as users call them, by their names in records."""
 _ASKED_BY_A_NEW_ONE = (
     "maxUnavailable", "minAvailable", "template.requests.",
     "price", "adjustment.", "capacity.", "requirements[",
@@ -44,12 +46,13 @@ class ChangedObjects:
         """Tell that an object is gone: by its name, if it was seen."""
         old = self._objects.pop((gone.kind, gone.key), None)
         if old is None:
-            return [make_event(entry, "object-gone", DEBUG, f"{gone.kind}/{gone.key}", kind=gone.kind)]
-        kind = _COMPARED[type(old)]
-        level = INFO if kind.announced or kind.spec else DEBUG
+            kind = _CALLED.get(gone.kind, gone.kind)
+            return [make_event(entry, "object-gone", DEBUG, f"{gone.kind}/{gone.key}", kind=kind)]
+        watched = _COMPARED[type(old)]
+        level = INFO if watched.announced or watched.spec else DEBUG
         return [
-            make_event(entry, "object-gone", level, event.subject, kind=kind.struct.__name__)
-            for event in EVENTS_OF_ENTRY[kind.struct](old, entry)
+            make_event(entry, "object-gone", level, event.subject, kind=watched.struct.__name__)
+            for event in EVENTS_OF_ENTRY[watched.struct](old, entry)
         ]
 
     def _seen(self, kind: WatchedKind, obj: Any, entry: Entry) -> list[Event]:

@@ -335,6 +335,13 @@ def test_budgets_and_daemonsets_that_are_made_and_deleted_are_told_with_what_the
     ]
 
 
+def test_an_object_that_is_gone_is_called_as_users_call_its_kind() -> None:
+    world = World()
+    world.see(Observation(ObjectGone("nodeclaim", "default-x")))
+    (gone,) = [event for event in told(world.store.entries) if event.code == "object-gone"]
+    assert event_sentence(gone) == "NodeClaim default-x is gone"
+
+
 def test_what_the_first_lists_show_and_a_new_budget_without_numbers() -> None:
     old, new = (PodDisruptionBudget(uid, "default", uid) for uid in ("old", "new"))
     assert infos(World(), {}, (old, Node("n1", created=1), new)) == ["PodDisruptionBudget default/new was created"]
