@@ -6,6 +6,7 @@ from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import counted, dollars
 from kerf.adapters.cli.sweeping.ranking import Ranked, Ranking
 from kerf.adapters.cli.sweeping.sweep import Swept
+from kerf.projections.prose.amounts import duration
 
 ON_FRONT = "*"
 
@@ -15,7 +16,7 @@ def print_swept(printer: Printer, answer: Swept) -> None:
     found = answer.ranking
     before = f", {answer.done_before} of them before" if answer.done_before else ""
     printer.line(f"{counted(answer.cells, 'cell')} done{before}; modelled over {', '.join(found.records)}", "title")
-    head = ("", "CONFIGURATION", "COST", "", "EVICTIONS", "", "PENDING", "LAUNCHED", "NODE HOURS")
+    head = ("", "CONFIGURATION", "COST", "", "EVICTIONS", "", "PODS WAITED", "LAUNCHED", "NODE HOURS")
     printer.table(head, [_row(ranked, found) for ranked in found.configurations])
     printer.line(
         f"{ON_FRONT} no other configuration costs less without more evictions, or evicts less without more cost"
@@ -36,7 +37,7 @@ def _row(ranked: Ranked, found: Ranking) -> tuple[str, ...]:
         f"{share:+.1%}" if round(share, 3) else "",
         f"{figures.evictions:,}",
         f"{more:+,}" if more else "",
-        f"{figures.pending_seconds:,.0f} s",
+        duration(round(figures.pending_seconds * 1000)),
         f"{figures.launched:,}",
         f"{figures.node_hours:,.2f}",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -131,6 +132,7 @@ def test_a_sweep_ranks_its_cells_and_runs_none_of_them_twice(kerf: Any, ran: lis
     copied = tmp_path / "copied.kerfb"
     assert kerf("bundle", "export", SPOT, copied)[0] == 0
     _, text, err = kerf("sweep", wider, SPOT, copied, "--out", out)
+    assert re.search(r"PODS WAITED.*\n.* [0-9.]+(ms|s|m[0-9]+s) ", text), "as kerf replay writes it"
     assert err == "Note: copied is one of the other records, and counts once\n"
     assert "5 cells done, 5 of them before; modelled over spot-interruption" in text
 
