@@ -94,4 +94,4 @@ def _lacks_capacity(reason: Reason | None) -> bool:
 def _ground(level: str, code: str, subjects: Iterable[str]) -> Iterator[Ground]:
     found = list(subjects)
     if found:
-        yield Ground(level, code, len(found), tuple(found[:MAX_SUBJECTS]))
+        yield Ground(level, code, len(found), tuple(dict.fromkeys(found))[:MAX_SUBJECTS])

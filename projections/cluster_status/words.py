@@ -70,5 +70,5 @@ def ground_words(ground: Ground) -> str:
     """Return a ground of a verdict in words, with the first that it is about."""
     noun, said = _GROUNDS.get(ground.code, ("thing", "{count}: " + ground.code))
     shown = ", ".join(ground.subjects[:2])
-    more = " and others" if ground.count > len(ground.subjects[:2]) else ""
+    more = " and others" if len(ground.subjects) > 2 else ""
     return f"{said.format(count=count(ground.count, noun))} ({shown}{more})"

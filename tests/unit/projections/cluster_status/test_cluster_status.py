@@ -383,6 +383,16 @@ def test_each_ground_has_words() -> None:
         assert f": {code}" not in told
 
 
+def test_a_ground_names_a_claim_once_that_is_moved_and_drained() -> None:
+    run = Run(workshop(scale("10s", 12), scale("10m", 5)))
+    positions = range(1, run.memory.last_position() + 1)
+    states = [load(run.memory, position) for position in positions]
+    told = [ground for state in states for ground in status_of(run.memory, state, state.facts.at).verdict.grounds]
+    assert all(len(set(ground.subjects)) == len(ground.subjects) for ground in told)
+    assert any(ground.count > len(ground.subjects) == 2 for ground in told)
+    assert ground_words(Ground("busy", "under-way", 3, ("a", "b"))) == "3 changes under way (a, b)"
+
+
 def test_all_fields_of_the_status_are_documented() -> None:
     page = (ROOT / "docs/status.md").read_text()
     kinds = [kind for kind in vars(structs).values() if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
