@@ -211,6 +211,10 @@ class DisruptionCode(ReasonCode):
         "repair-blocked",
         "its node is unhealthy ({condition}), but {ill} of {nodes} nodes are: nothing is repaired",
     )
+    REPAIR_WAITS = (
+        "repair-waits",
+        "its node is unhealthy ({condition}), and is repaired unless too many nodes are again within {waits}",
+    )
     SCHEDULING = "scheduling", "its pods would find other places than was planned ({why})"
     SCALE_DOWN_FIRST = "scale-down-first", "it has drifted, but its NodePool has {count} too many, which go first"
     SEARCH_ENDED = "search-ended", "the search for moves had done all its work before it came to this node"

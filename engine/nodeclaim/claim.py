@@ -117,6 +117,7 @@ class NodeClaim(Struct, omit_defaults=True):
     interrupted: int = 0  # when that was sent
     drifted_since: int = 0  # when it was found to have drifted (D-122), 0 while it has not
     repair: Plain = ""  # the code of what was told of its repair last, while it stayed
+    repair_told: int = 0  # when that was
     drift: Reason | None = None  # by what
     differences: tuple[Difference, ...] = ()
     inconsistent: tuple[ResourceName, ...] = ()  # resources of which its Node reports too little (L-241)

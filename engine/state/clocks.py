@@ -31,7 +31,8 @@ TIMES: dict[type[Struct], tuple[str, ...]] = {
     ),
     NodeClaim: (
         "since", "created", "launched", "registered", "initialized", "tainted", "drain_started", "drained", "detached",
-        "answered", "unlisted", "nominated_until", "last_pod_event", "drifted_since", "inconsistent_changed",
+        "answered", "unlisted", "nominated_until", "last_pod_event", "drifted_since", "repair_told",
+        "inconsistent_changed",
     ),
     Effect: ("asked", "answered", "accepted", "retry_at"),
     Asked: ("at",),

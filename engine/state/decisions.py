@@ -44,7 +44,7 @@ def decision_made(state: State, decision: Decision, entry: Entry) -> None:
     elif isinstance(result, DisruptResult) and decision.decider == DRIFT:
         drift_decided(state, result, entry)
     elif isinstance(result, DisruptResult):
-        moves.keep_verdicts(state, result.verdicts)
+        moves.keep_verdicts(state, result.verdicts, entry)
     elif isinstance(result, ProposedMovesResult):
         moves.pass_decided(state, result, entry)
     elif isinstance(result, MoveStepResult):

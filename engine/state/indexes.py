@@ -124,6 +124,7 @@ class Indexes:
         self.claim_by_instance: dict[str, str] = {}
         self.going: dict[str, None] = {}  # claims on their way out
         self.waiting_for: dict[str, dict[str, None]] = {}  # claim → pods planned onto it that are not there yet
+        self.held_back: dict[str, None] = {}  # claims whose repair waits for other nodes (D-135)
         self.move_of: dict[str, str] = {}  # candidates and replacements of moves that have started
         self.touched: dict[str, int] = {}
         self.messages_by_age: list[tuple[int, str]] = []  # a heap: when it was seen, interruption message

@@ -17,6 +17,7 @@ from kerf.engine.nodeclaim.state_table import TAINTED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Move, MoveStepResult, ProposedMovesResult, Verdict
 from kerf.engine.record.entries import Entry
+from kerf.engine.state.objects.nodes import index_repair
 from kerf.engine.state.pods.targets import expect, expect_no_more
 from kerf.engine.state.provisioning_window import nomination_period, note_disruption_change
 from kerf.engine.state.state import Hold, State, Underway
@@ -60,14 +61,15 @@ def pass_decided(state: State, result: ProposedMovesResult, entry: Entry) -> Non
     facts.moves_changed, facts.moves_looked, facts.moves_look_at = 0, entry.at, result.look_at
     for index, move in enumerate(result.proposed):
         facts.moves[f"{entry.position}.{index}"] = Underway(move, entry.at)
-    keep_verdicts(state, result.verdicts)
+    keep_verdicts(state, result.verdicts, entry)
 
 
-def keep_verdicts(state: State, verdicts: Iterable[Verdict]) -> None:
+def keep_verdicts(state: State, verdicts: Iterable[Verdict], entry: Entry) -> None:
     for verdict in verdicts:
         claim = state.facts.claims.get(verdict.claim)
         if claim is not None and verdict.action == "note":
-            claim.repair = verdict.reason.code
+            claim.repair, claim.repair_told = verdict.reason.code, entry.at
+            index_repair(state, claim)
         elif claim is not None:
             claim.verdict = verdict.reason.code
 
@@ -92,7 +94,7 @@ def step_decided(state: State, result: MoveStepResult, entry: Entry) -> None:
         note_disruption_change(facts, entry.at)  # nobody has looked at these nodes since they were proposed
     if result.step == ABANDONED:
         _stay(state, before.move)
-    keep_verdicts(state, result.verdicts)
+    keep_verdicts(state, result.verdicts, entry)
 
 
 def _expect_moved_pods(state: State, move: Move, entry: Entry) -> None:

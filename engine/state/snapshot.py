@@ -14,6 +14,7 @@ from kerf.engine.state.moves import index_moves
 from kerf.engine.state.nodeclaims.events import index_claim
 from kerf.engine.state.nodeclaims.messages import index_messages
 from kerf.engine.state.objects.devices import index_devices
+from kerf.engine.state.objects.nodes import index_repair
 from kerf.engine.state.objects.static_nodepools import look_at_all_pools
 from kerf.engine.state.objects.volumes import index_attachments
 from kerf.engine.state.pods.bursts import is_planned
@@ -24,7 +25,7 @@ _encoder = msgspec.msgpack.Encoder(order="deterministic")
 
 MEANING = 4
 """Raise it when the fold gives the same fields another meaning."""
-SCHEMA = "f8241627ea400938"
+SCHEMA = "b32e7cbf9c7e5099"
 """A digest of the facts' shape and MEANING: it changes with each stored field. It is written down, since to work it out
 takes a tenth of a command's start; tests/unit/state/test_base.py says what it has to be."""
 
@@ -63,6 +64,7 @@ def rebuild(state: State) -> None:
             indexes.deleted_nodes[node.name] = None
     for claim in facts.claims.values():
         index_claim(state, claim)
+        index_repair(state, claim)
         indexes.touched[claim.name] = facts.position
         if claim.state in GOING:
             indexes.going[claim.name] = None

@@ -56,6 +56,7 @@ _FEW_WORDS: dict[str, str] = {
     DisruptionCode.REGISTERED: "registered",
     DisruptionCode.REGISTERING: "registering",
     DisruptionCode.REPAIR_BLOCKED: "unhealthy, not repaired",
+    DisruptionCode.REPAIR_WAITS: "unhealthy, repaired soon",
     DisruptionCode.REPLACEMENT_LATE: "replacement was late",
     DisruptionCode.REPLACEMENT_LOST: "replacement was lost",
     DisruptionCode.SCALE_DOWN_FIRST: "drifted, scaling down",

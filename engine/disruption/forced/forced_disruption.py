@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.engine.disruption.forced.finding import LIFECYCLE, Finding, keep, remove
 from kerf.engine.disruption.forced.node_repair import unhealthy
@@ -27,7 +28,7 @@ from kerf.engine.record.observations import FAILED_CHECKS
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
-VERSION = 6
+VERSION = 7
 
 
 class ForcedDisruptions(Struct, frozen=True):
@@ -93,8 +94,11 @@ def _stronger_finding(claim: NodeClaim, state: State, now: int) -> Finding:
     for finding in stronger:
         if finding.remove:
             return finding
-    why = Reason(claim.verdict or DisruptionCode.GOING.value)
-    return Finding(LIFECYCLE, why, due=soonest(*(finding.due for finding in stronger)))
+    due = soonest(*(finding.due for finding in stronger))
+    for finding in stronger:
+        if finding.note:
+            return replace(finding, due=due)
+    return Finding(LIFECYCLE, Reason(claim.verdict or DisruptionCode.GOING.value), due=due)
 
 
 def _claim_event(claim: NodeClaim, finding: Finding, now: int) -> ev.Tainted | ev.ReasonRaised:

@@ -16,7 +16,9 @@ from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
 MINUTE = 60_000
-BLOCKED_RETRY = 5 * MINUTE
+CALM = 5 * MINUTE
+"""For so long no more nodes than allowed have to be unhealthy before a repair that was held back goes on: after an
+outage nodes recover one by one."""
 UNHEALTHY_SHARE = 20
 """How many nodes may be unhealthy, in percent of all, rounded up (D-135)."""
 
@@ -70,7 +72,11 @@ def unhealthy(claim: NodeClaim, state: State, now: int) -> Finding:
     ill, nodes = count_unhealthy(state, claim.node_pool, policies)
     if ill > unhealthy_limit(nodes):
         blocked = Reason.of(DisruptionCode.REPAIR_BLOCKED, ill=ill, nodes=nodes, condition=condition.type)
-        return _noted_once(claim, Finding(DisruptionReason.UNHEALTHY.value, blocked, due=_retry_at(condition, now)))
+        return _noted_once(claim, Finding(DisruptionReason.UNHEALTHY.value, blocked))
+    goes_on = _goes_on_at(claim, now)
+    if now < goes_on:
+        waits = Reason.of(DisruptionCode.REPAIR_WAITS, condition=condition.type, waits=CALM)
+        return _noted_once(claim, Finding(DisruptionReason.UNHEALTHY.value, waits, due=goes_on))
     return remove(
         DisruptionReason.UNHEALTHY,
         DisruptionReason.UNHEALTHY,
@@ -81,10 +87,13 @@ def unhealthy(claim: NodeClaim, state: State, now: int) -> Finding:
     )
 
 
-def _retry_at(condition: UnhealthyCondition, now: int) -> int:
-    """When a repair that is held back is looked at again. Counted from the end of the toleration and not from the
-    latest look: a look that finds nothing new leaves no entry, so replay would not know of it."""
-    return now + BLOCKED_RETRY - (now - condition.due) % BLOCKED_RETRY
+def _goes_on_at(claim: NodeClaim, now: int) -> int:
+    """When a repair that was held back goes on (ms since the epoch); 0 if it was not. The claim is looked at whenever
+    the health of some node changes, and what it waits for then is recorded. So nothing depends on other looks, which
+    replay would not know of."""
+    if claim.repair == DisruptionCode.REPAIR_BLOCKED:
+        return now + CALM
+    return claim.repair_told + CALM if claim.repair == DisruptionCode.REPAIR_WAITS else 0
 
 
 def _noted_once(claim: NodeClaim, finding: Finding) -> Finding:

@@ -162,6 +162,7 @@ def _claim_ended(state: State, claim: NodeClaim, entry: Entry) -> None:
         else:
             facts.targets.pop(uid, None)
     indexes.touched.pop(claim.name, None)
+    indexes.held_back.pop(claim.name, None)
     indexes.due.drop(claim.name)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import INITIALIZED
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.provisioning_window import free_capacity_changed, note_disruption_change
@@ -33,6 +35,18 @@ def node_seen(state: State, node: Node, entry: Entry) -> None:
         free_capacity_changed(state, entry.at)
     if old is None or (_room(old), old.ready, old.annotations) != (_room(node), node.ready, node.annotations):
         note_disruption_change(state.facts, entry.at)
+    if old is None or _health(old) != _health(node):
+        _health_changed(state, entry)
+
+
+def _health(node: Node) -> tuple[object, ...]:
+    """What counts of a Node where others are to be repaired (D-135)."""
+    return node.labels.get(lbl.NODEPOOL), node.ready, node.ready_since, node.conditions
+
+
+def _health_changed(state: State, entry: Entry) -> None:
+    """Whether a repair is held back depends on all nodes."""
+    state.indexes.touched.update(dict.fromkeys(state.indexes.held_back, entry.position))
 
 
 def _in_service(state: State, node: Node) -> bool:
@@ -52,6 +66,7 @@ def node_gone(state: State, name: str, entry: Entry) -> None:
     if node is not None:
         _unlink(state, node, entry)
         free_capacity_changed(state, entry.at)
+        _health_changed(state, entry)
 
 
 def _unlink(state: State, node: Node, entry: Entry) -> None:
@@ -63,3 +78,11 @@ def _unlink(state: State, node: Node, entry: Entry) -> None:
     claim = indexes.claim_by_node.pop(node.name, None)
     if claim is not None:
         indexes.touched[claim] = entry.position
+
+
+def index_repair(state: State, claim: NodeClaim) -> None:
+    """Whether the claim's repair waits for other nodes (D-135): it is looked at again when one of these changes."""
+    if claim.repair in (DisruptionCode.REPAIR_BLOCKED, DisruptionCode.REPAIR_WAITS):
+        state.indexes.held_back[claim.name] = None
+    else:
+        state.indexes.held_back.pop(claim.name, None)

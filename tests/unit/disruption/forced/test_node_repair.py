@@ -12,7 +12,8 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.kubernetes.nodes import Node, NodeCondition
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Decision, DeletePod, DisruptResult, TaintNode, Verdict
-from kerf.engine.record.observations import Observation, SettingsSeen
+from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation, SettingsSeen
+from kerf.replay.verify.verify import verify
 from tests.support.lives import PODS, claim_of, in_service, show_taint
 from tests.support.world import World
 
@@ -137,16 +138,41 @@ def test_d135_too_many_unhealthy_nodes_hold_repair_back_and_that_is_told_once() 
     assert isinstance(taint, TaintNode)
 
 
-def test_d135_when_it_is_tried_again_does_not_depend_on_when_somebody_looked() -> None:
-    """A look that finds nothing new leaves no entry: replay, which does not know of it, must come to the same times."""
+def test_d135_a_repair_that_was_held_back_goes_on_after_five_calm_minutes() -> None:
+    """After an outage nodes recover one by one: the last ones get the time. Each look that counts is recorded, so that
+    replay comes to the same."""
     world = gated(population=5)
     world.see(Observation(other("n2", ready=False, since=world.now)))
     sick(world, ready=False, ready_since=world.now)
+    assert world.after(30 * MINUTE) == []
+    assert world.after(6 * MINUTE) == []
+    assert world.see(Observation(other("n2", since=world.now))) == []
+    assert world.after(4 * MINUTE) == []
+    assert world.see(Observation(other("n2", ready=False, since=world.now))) == []  # too many again
+    assert world.after(20 * MINUTE) == []
+    assert world.see(Observation(ObjectGone("node", "n2"))) == []  # one of four may be
+    assert world.after(5 * MINUTE - 1) == []
+    (taint,) = world.after(1)
+    assert isinstance(taint, TaintNode)
+    told = ["repair-blocked", "repair-waits", "repair-blocked", "repair-waits", "unhealthy"]
+    assert [note.reason.code for note in notes(world)] == told
+    assert verify(world.store).exit_code == 0
+
+
+def test_d135_the_reason_of_a_node_that_goes_waits_for_other_nodes_too() -> None:
+    world = gated(population=5)
+    world.see(Observation(other("n2", ready=False, since=world.now)))
+    sick(world, ready=False, ready_since=world.now)
+    claim = claim_of(world)
+    world.see(Observation(NodeClaimDeletionSeen(claim.name, "kubectl")))
+    world.answer_all()
     world.after(30 * MINUTE)
-    over = world.now
-    world.after(MINUTE)
-    sick(world, annotations={"karpenter.sh/x": "y"})  # it is looked at between
-    assert world.runtime.state.indexes.due.next() == over + 5 * MINUTE
+    assert claim.why == "deleted"
+    world.see(Observation(other("n2", since=world.now)))
+    world.after(5 * MINUTE)
+    assert claim.why == "unhealthy"
+    assert [note.reason.code for note in notes(world)] == ["repair-blocked", "repair-waits", "unhealthy"]
+    assert verify(world.store).exit_code == 0
 
 
 def test_d135_nodes_of_other_pools_do_not_count() -> None:
