@@ -9,7 +9,7 @@ and for the empty value in its own kinds. Nor is 2.0 where an integer belongs: k
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -20,7 +20,7 @@ from kerf.engine.model.quantities import LARGEST_AMOUNT
 
 _MOST = 100  # mistakes named per document
 _MISMATCH = re.compile(r"Expected `(?P<expected>[^`]+)`, got `(?P<got>[^`]+)`(?: - at `\$(?P<path>[^`]*)`)?")
-_BEYOND = re.compile(r"Expected `int` (?P<bound>[<>]= -?\d+) - at `\$(?P<path>[^`]+)`")
+_BEYOND = re.compile(r"Expected `int` (?P<bound>(?P<side>[<>])= (?P<limit>-?\d+)) - at `\$(?P<path>[^`]+)`")
 _STEP = re.compile(r"\[(\d+|\.\.\.)\]")
 _NAMES = {
     "str": "a string",
@@ -65,18 +65,18 @@ def _mend(document: Any, message: str, report: Report) -> bool:
     there.
     """
     beyond = _BEYOND.fullmatch(message)
+    match = beyond or _MISMATCH.fullmatch(message)
+    found = _locate(document, match["path"], _wrong(match)) if match is not None and match["path"] else None
+    if match is None or found is None:
+        report.add("KERF303", "", message)
+        return False
+    holder, key, path = found
     if beyond is not None:
-        holder, key, path = _locate(document, beyond["path"], "int")
         report.add("KERF309", path, f"Expected an integer {beyond['bound']}, got {holder[key]}")
         report.mended(path)
         holder[key] = 0
         return True
-    match = _MISMATCH.fullmatch(message)
-    if match is None or not match["path"]:
-        report.add("KERF303", "", message)
-        return False
     expected, got = match["expected"].split(" | "), match["got"]
-    holder, key, path = _locate(document, match["path"], got)
     value = holder[key]
     if got == "float" and "int" in expected and value.is_integer() and abs(value) < LARGEST_AMOUNT:
         holder[key] = int(value)
@@ -100,28 +100,49 @@ def _is_custom(document: Any) -> bool:
     return "." in group and not group.endswith(".k8s.io")
 
 
-def _locate(document: Any, path: str, got: str) -> tuple[Any, Any, str]:
-    """Returns the container and key of the value at msgspec's `path` (without its `$`), and its Kubernetes field path.
+def _wrong(match: re.Match[str]) -> Callable[[Any], bool]:
+    """Returns whether a value is one that msgspec complains of."""
+    if match.re is _MISMATCH:
+        return lambda value: _kind(value) == match["got"]
+    limit = int(match["limit"])
+    if match["side"] == "<":
+        return lambda value: _kind(value) == "int" and value > limit
+    return lambda value: _kind(value) == "int" and value < limit
 
-    msgspec writes `[...]` for any key of a map. The first key with a value of the type `got` is taken.
+
+def _locate(value: Any, path: str, is_wrong: Callable[[Any], bool]) -> tuple[Any, Any, str] | None:
+    """Returns the container and key of the wrong value at msgspec's `path` (without its `$`), and its Kubernetes field
+    path; None if there is none.
+
+    msgspec writes `[...]` for any key of a map. The first key that leads to a wrong value is taken.
     """
-    holder, key, value, written = None, None, document, ""
-    while path:
-        holder = value
-        step = _STEP.match(path)
-        if step is None:
-            rest = path[1:]
-            key = max((k for k in holder if rest == k or rest.startswith((k + ".", k + "["))), key=len)
-            written += f"[{key}]" if "/" in key else f".{key}"
-            path = rest[len(key) :]
-        elif step[1] == "...":
-            key = next(k for k, v in holder.items() if _kind(v) == got)
-            written, path = f"{written}[{key}]", path[step.end() :]
-        else:
-            key = int(step[1])
-            written, path = f"{written}[{key}]", path[step.end() :]
-        value = holder[key]
-    return holder, key, written.removeprefix(".")
+    for key, written, rest in _steps(value, path):
+        if not rest and is_wrong(value[key]):
+            return value, key, written.removeprefix(".")
+        found = _locate(value[key], rest, is_wrong) if rest else None
+        if found is not None:
+            holder, last, within = found
+            return holder, last, (written if within.startswith("[") else f"{written}.").removeprefix(".") + within
+    return None
+
+
+def _steps(holder: Any, path: str) -> list[tuple[Any, str, str]]:
+    """Returns where the first step of `path` may lead: the key or index in `holder`, how it is written, and the rest of
+    the path."""
+    step = _STEP.match(path)
+    if step is None:
+        names = [key for key in _keys(holder) if path[1:] == key or path[1:].startswith((key + ".", key + "["))]
+        longest = sorted(names, key=len)[-1:]
+        return [(key, f"[{key}]" if "/" in key else f".{key}", path[1 + len(key) :]) for key in longest]
+    wanted = None if step[1] == "..." else int(step[1])
+    return [(key, f"[{key}]", path[step.end() :]) for key in _keys(holder) if wanted in (None, key)]
+
+
+def _keys(holder: Any) -> Iterable[Any]:
+    """Returns the keys or indexes of a container; none of anything else, which stands beside the way to the value."""
+    if isinstance(holder, dict):
+        return holder
+    return range(len(holder)) if isinstance(holder, list) else ()
 
 
 def _kind(value: Any) -> str:

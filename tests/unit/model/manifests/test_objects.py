@@ -284,6 +284,30 @@ def test_a_document_with_more_mistakes_than_can_be_named_is_refused_all_the_same
     assert len(refused.value.violations) == 100
 
 
+@pytest.mark.parametrize(
+    ("attributes", "code", "path"),
+    [
+        ({"a": {"int": 1}, "b": {"version": True}}, "KERF303", "attributes[b].version"),
+        ({"a": {"version": "1.0.0"}, "b": {"version": 1}}, "KERF303", "attributes[b].version"),
+        ({"a": {"int": 1}, "b": {"int": 1 << 64}}, "KERF309", "attributes[b].int"),
+        ({"a": {"int": 1}, "b": {"int": -(1 << 64)}}, "KERF309", "attributes[b].int"),
+        ({"a": {"bool": True}, "b": []}, "KERF303", "attributes[b]"),
+        ({"a": None, "b": {"version": []}}, "KERF303", "attributes[b].version"),
+    ],
+)
+def test_s195_a_wrong_value_inside_of_one_of_many_is_named(attributes: dict[str, Any], code: str, path: str) -> None:
+    """Of the first, decoding ended in a StopIteration: with it a command, and the controller that watches slices. Of
+    others, an attribute was blamed that is right."""
+    spec = {
+        "driver": "d.io",
+        "nodeName": "n",
+        "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+        "devices": [{"name": "g", "attributes": attributes}],
+    }
+    document = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": spec}
+    assert refusals(document) == {f"spec.devices[0].{path}": code}
+
+
 def test_bytes_and_documents_decode_alike() -> None:
     for document in (POD, NODE, CLAIM):
         assert decode_object(document) == decode_object(msgspec.json.encode(document))
