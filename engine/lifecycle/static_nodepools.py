@@ -31,7 +31,7 @@ from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.nodeclaims.unavailable import lapses
 from kerf.engine.state.state import State
 
-VERSION = 6
+VERSION = 7
 ACTOR = "static scale-down"
 """Who cancels a claim that is not launched yet, in its event."""
 NODES = "nodes"

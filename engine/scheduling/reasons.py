@@ -122,10 +122,11 @@ class SchedulingCode(ReasonCode):
     """A node could be launched, and with it more other pods would stay pending, or ones of higher priority."""
     LAUNCHED_IN_VAIN = (
         "launched-in-vain",
-        "the node that was launched for it, of NodeClaim {claim}, cannot take it as it is; another one is launched "
-        "after a pause, which is ten seconds at first and doubles each time",
+        "the node that was launched for it, of NodeClaim {claim}, was lost, or cannot take it as it is; another one is "
+        "launched after a pause, which is ten seconds at first and doubles each time",
     )
-    """The node that was launched for the pod a moment ago cannot take it; another one has to wait. `claim`."""
+    """The node that was launched for the pod a moment ago was lost before it joined, or cannot take it; another one has
+    to wait. `claim`."""
 
     IN_DOUBT = (
         "in-doubt",

@@ -2,8 +2,8 @@
 
 When somebody else's taint comes onto a new node before its pods do, these stay pending, and each pass would launch
 another node. So a pod gets no other node for ten seconds after the launch. The reference looks at waiting pods as often
-(S-57). With each further node that has joined in vain the pause doubles, so that a taint which comes onto every new
-node launches ever fewer of them.
+(S-57). With each further node that has joined in vain, or was lost before it joined, the pause doubles. So a taint
+which comes onto every new node launches ever fewer of them, and so does whatever ends every new instance.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class DelayedPods(Struct, frozen=True):
 
 def recently_launched(facts: Facts, now: int) -> dict[str, LaunchedFor]:
     """For each pod (uid) that waits for its next node, the latest claim that was launched for it. A claim whose node
-    has not joined is left out: only kerf's own plan can give its room to other pods."""
+    is on its way is left out: only kerf's own plan can give its room to other pods."""
     return {uid: latest for uid, latest in sorted(facts.launched_for.items()) if _another_at(latest, facts) > now}
 
 

@@ -118,8 +118,8 @@ class StaticPool(Struct, frozen=True, omit_defaults=True):
 
 
 class LaunchedFor(Struct, frozen=True):
-    """The latest claim that was launched for a pod which waits, and whose node has joined at `at`. `times`: how many
-    such claims there were."""
+    """The latest claim that was launched for a pod which waits, and whose node has joined at `at`, or was lost on its
+    way. `times`: how many such claims there were."""
 
     claim: NodeClaimName
     at: int

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, TypeGuard
 
 import msgspec
+from msgspec import Struct
 
+from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.karpenter.nodeclass_terms import known_user_data
 from kerf.engine.model.labels import ON_DEMAND, RESERVATION_ID, RESERVED, SPOT
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim, apply
@@ -84,12 +86,13 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
         asked = facts.intents.get(launch.again) if launch is not None else None
         if launch is not None and asked is not None:
             _attempt(claim, launch.again, asked.intent, asked.at)
-    elif isinstance(event, Registered):
-        _joined_for(state, claim, entry.at)
+    lost = _is_lost_on_its_way(claim, event)
+    if lost or isinstance(event, Registered):
+        _launched_for(state, claim, entry.at)
     state.indexes.touched[name] = entry.position
     count_registration(state, claim, event, entry)
     count_labels(state, claim, event, unmet_before)
-    count_launch_failures(state, claim.node_pool, event, entry)
+    count_launch_failures(state, claim.node_pool, event, entry, lost=lost)
     if claim.state in GOING:
         state.indexes.going[name] = None
     else:
@@ -110,14 +113,24 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
         look_at_interrupted(state, entry)
 
 
-def _joined_for(state: State, claim: NodeClaim, at: int) -> None:
-    """Counts a node that has joined for each pod that it was launched for (S-57), but not for pods of a node that has
-    yet to go: they wait for nothing."""
+def _is_lost_on_its_way(claim: NodeClaim, event: Struct) -> bool:
+    """Whether a launched claim goes before its node joins, though nobody asked for that: it has expired already, or its
+    instance ended. A registration that takes too long is its own pause."""
+    if not claim.instance or claim.registered:
+        return False
+    expired = isinstance(event, Tainted) and event.why in (DisruptionReason.EXPIRED, DisruptionReason.INTERRUPTED)
+    return expired or (isinstance(event, InstanceVanished) and event.status != UNLISTED)
+
+
+def _launched_for(state: State, claim: NodeClaim, at: int) -> None:
+    """Counts a node that has joined, or was lost on its way, for each pod that it was launched for (S-57), but not for
+    pods of a node that has yet to go: they wait for nothing."""
     facts = state.facts
     for uid in claim.pods:
-        pod = facts.pods.get(uid)
+        pod, before = facts.pods.get(uid), facts.launched_for.get(uid)
+        if before is not None and before.claim == claim.name:
+            continue
         if pod is not None and (not pod.node or is_going(state, pod.node)):
-            before = facts.launched_for.get(uid)
             facts.launched_for[uid] = LaunchedFor(claim.name, at, before.times + 1 if before is not None else 1)
 
 

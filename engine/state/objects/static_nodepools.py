@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kerf.engine.record.claim_events import Launched, LaunchFailed, LaunchTimedOut
+from kerf.engine.record.claim_events import LaunchFailed, LaunchTimedOut, Registered
 from kerf.engine.record.decisions import StaticResult
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.state import State, StaticPool
@@ -32,17 +32,18 @@ def look_at_all_pools(state: State) -> None:
         look_at_pool(state, name)
 
 
-def count_launch_failures(state: State, pool: str, event: object, entry: Entry) -> None:
-    """A launch that failed is not tried again at once: the pause doubles until one succeeds."""
+def count_launch_failures(state: State, pool: str, event: object, entry: Entry, *, lost: bool) -> None:
+    """A launch that failed, or that was `lost` before its node joined, is not tried again at once: the pause doubles
+    until a node joins."""
     look_at_pool(state, pool)
     if pool not in state.indexes.static or not state.facts.settings.static_capacity:
         return
     known = state.facts.static.get(pool, StaticPool())
-    if isinstance(event, LaunchFailed | LaunchTimedOut):
+    if lost or isinstance(event, LaunchFailed | LaunchTimedOut):
         pause = min(MAX_LAUNCH_PAUSE, MIN_LAUNCH_PAUSE << min(known.failures, 10))
         known = StaticPool(known.code, known.failures + 1, entry.at + pause)
         state.facts.static[pool] = known
-    elif isinstance(event, Launched) and known.failures:
+    elif isinstance(event, Registered) and known.failures:
         state.facts.static[pool] = replace(known, failures=0)
 
 

@@ -256,8 +256,20 @@ def test_launches_that_fail_are_tried_again_after_a_pause_that_doubles() -> None
         assert made.launches() == []
         assert made.runtime.next_due() == made.now + pause
         made.after(pause)
-    launch_all(made)
-    assert states(made) == ["launched"]
+    working(made, 1)
+    assert made.runtime.state.facts.static["default"].failures == 0
+    assert re_derived(made.store) == made.store.entries
+
+
+def test_d164_instances_that_end_before_they_join_are_launched_again_after_a_pause_that_doubles() -> None:
+    made = world(1)
+    for number, pause in enumerate((10_000, 20_000, 40_000)):
+        launch_all(made, number)
+        made.instance(f"i-{number}", "gone")
+        assert made.launches() == []
+        assert made.runtime.next_due() == made.now + pause
+        made.after(pause)
+    working(made, 1)
     assert made.runtime.state.facts.static["default"].failures == 0
     assert re_derived(made.store) == made.store.entries
 
