@@ -43,6 +43,8 @@ from kerf.engine.model.karpenter.ec2nodeclasses import (
     SubnetTerm,
 )
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+from kerf.engine.model.manifests.rules.controllers import volume_sizes
+from kerf.engine.model.manifests.violations import Report
 
 _MINUTE, _SOON = 60_000, 5_000
 RESTS_ON = ("AMIsReady", "InstanceProfileReady", "SecurityGroupsReady", "SubnetsReady")
@@ -245,6 +247,10 @@ class NodeClassResolver:
             return _invalid("ClusterCIDRResolutionFailed", "the cluster's service CIDR is not known")
         if problem := kubelet_problem(node_class.spec.kubelet, family, expressions=self._settings.node_class_cel):
             return _invalid(problem.reason, problem.message)
+        report = Report()
+        volume_sizes(node_class.spec, report)
+        if wrong := next(iter(report.violations), None):
+            return _invalid("InvalidBlockDeviceMappings", f"{wrong.path}: {wrong.message}")
         if missing := _missing(status):
             return missing
         return ready("ValidationSucceeded")

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import msgspec
@@ -23,7 +24,7 @@ from kerf.engine.model.karpenter.ec2nodeclasses import (
 )
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.manifests.karpenter.nodepools import read_conditions
-from kerf.engine.model.manifests.rules.controllers import EC2NODECLASS_RULES
+from kerf.engine.model.manifests.rules.controllers import EC2NODECLASS_RULES, RECORD_RULES
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.manifests.wire import (
     ConditionWire,
@@ -63,13 +64,14 @@ _read = msgspec.json.Decoder(EC2NodeClassWire).decode
 
 
 def read_ec2_node_class(data: bytes, report: Report) -> Read:
-    """A karpenter.k8s.aws/v1 EC2NodeClass (A-25…A-45, A-54)."""
+    """A karpenter.k8s.aws/v1 EC2NodeClass (A-25…A-45, A-54). One that is `admitted` and not valid has to be read all
+    the same: it is to have the condition that says so, and no more nodes (A-63)."""
     wire = _read(data)
     metadata = wire.metadata
     require_name(report, metadata)
     check_document(EC2_NODE_CLASS, msgspec.json.decode(data), report)
-    spec = replace(wire.spec, kubelet=_stored(wire.spec.kubelet))
-    for rule in EC2NODECLASS_RULES:
+    spec = replace(wire.spec, kubelet=_stored(wire.spec.kubelet, admitted=report.admitted))
+    for rule in RECORD_RULES if report.admitted else EC2NODECLASS_RULES:
         rule(spec, report)
     node_class = EC2NodeClass(
         name=metadata.name,
@@ -84,27 +86,36 @@ def read_ec2_node_class(data: bytes, report: Report) -> Read:
     return Read(node_class, {})
 
 
-def _stored(value: Any) -> Any:
+def _stored(value: Any, *, admitted: bool) -> Any:
     """Returns a part of an open object as the API server gives it back: a number without a fraction is an integer, for
-    whoever reads it. No schema of msgspec's sees to that there.
+    whoever reads it. No schema of msgspec's sees to that there. What is `admitted` and beyond 64 bits is a float to the
+    API server.
     """
     if isinstance(value, dict):
-        return {key: _stored(part) for key, part in value.items()}
+        return {key: _stored(part, admitted=admitted) for key, part in value.items()}
     if isinstance(value, list):
-        return [_stored(part) for part in value]
+        return [_stored(part, admitted=admitted) for part in value]
+    if admitted and isinstance(value, int) and LARGEST_AMOUNT < abs(value) <= sys.float_info.max:
+        return float(value)
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_AMOUNT else value
 
 
 def _status(report: Report, wire: StatusWire) -> EC2NodeClassStatus:
+    """The status. Of an `admitted` class nothing in it is a violation, since a controller writes it anew; a reservation
+    that ends at no time is left out, as nobody could say when."""
+    said = Report() if report.admitted else report
+    reservations = []
     for index, held in enumerate(wire.capacity_reservations):
-        read_time(report, f"status.capacityReservations[{index}].endTime", held.end_time)
+        ends = read_time(said, f"status.capacityReservations[{index}].endTime", held.end_time)
+        if ends or not held.end_time:
+            reservations.append(held)
     return EC2NodeClassStatus(
         subnets=wire.subnets,
         security_groups=wire.security_groups,
         amis=tuple(_ami(ami) for ami in wire.amis),
         instance_profile=wire.instance_profile,
-        capacity_reservations=wire.capacity_reservations,
-        conditions=read_conditions(report, wire.conditions),
+        capacity_reservations=tuple(reservations),
+        conditions=read_conditions(said, wire.conditions),
     )
 
 

@@ -84,4 +84,6 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 NODEPOOL_RULES: tuple[NodePoolRule, ...] = (template_label_keys, repeated_taints, fields_of_v1beta1)
-EC2NODECLASS_RULES: tuple[EC2NodeClassRule, ...] = (volume_sizes, kubelet)
+RECORD_RULES: tuple[EC2NodeClassRule, ...] = (kubelet,)
+"""Also of a class that is there: without them no record could hold it."""
+EC2NODECLASS_RULES: tuple[EC2NodeClassRule, ...] = (volume_sizes, *RECORD_RULES)

@@ -23,6 +23,8 @@ from kerf.engine.model import labels
 from kerf.engine.model.instance_types import Catalogue, InstanceType
 from kerf.engine.model.karpenter.ec2nodeclasses import (
     AMITerm,
+    BlockDevice,
+    BlockDeviceMapping,
     CapacityReservationTerm,
     EC2NodeClass,
     EC2NodeClassStatus,
@@ -59,6 +61,11 @@ def test_the_resolved_node_class(world: AwsWorld) -> None:
         ({"kubelet": {"maxPods": "vcpus * 8"}}, "KubeletExpressionsDisabled"),
         ({"kubelet": {"kubeReserved": {"memory": "11 * max_pods + 255"}}}, "KubeletExpressionsDisabled"),
         ({"tags": {"team": "a", "karpenter.sh/nodepool": "mine"}}, "TagValidationFailed"),
+        ({"kubelet": {"maxPods": 1e19}}, "InvalidKubeletConfiguration"),
+        (
+            {"block_device_mappings": (BlockDeviceMapping(ebs=BlockDevice(volume_size="Ti")),)},
+            "InvalidBlockDeviceMappings",
+        ),
         (
             {"ami_selector_terms": (AMITerm(alias="bottlerocket@latest"),), "kubelet": {"podsPerCore": 4}},
             "UnsupportedKubeletConfiguration",

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
 from kerf.adapters.kubernetes.watch.decoding import reader
+from kerf.engine.model.crds.kubelet import kubelet_problem
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.manifests.wire import Read
 from kerf.engine.record.observations import InputRefused, Observation
 from kerf.projections.status.nodepool import nodepool_conditions
 from tests.support.lives import asked
-from tests.support.manifests.small import NODE_POOL, changed, refusals
+from tests.support.manifests.small import EC2_NODE_CLASS, NODE_POOL, changed, refusals
 from tests.support.world import NODE_CLASS
 
 TWICE = [{"key": "a", "effect": "NoSchedule", "value": value} for value in ("x", "y")]
@@ -26,7 +29,7 @@ NOT_VALID = [
 
 
 def seen(document: dict[str, Any]) -> Read | InputRefused:
-    return reader("karpenter.sh/v1/NodePool")(Raw(json.dumps(document).encode()))
+    return reader(f"{document['apiVersion']}/{document['kind']}")(Raw(json.dumps(document).encode()))
 
 
 @pytest.mark.parametrize(("field", "value", "message"), NOT_VALID, ids=["taint", "label"])
@@ -51,3 +54,41 @@ def test_l252_l254_a_nodepool_that_becomes_invalid_says_so_and_launches_nothing(
 
 def test_what_admission_itself_refuses_is_refused_of_a_watch_too() -> None:
     assert isinstance(seen(changed(NODE_POOL, "spec.weight", 0)), InputRefused)
+
+
+@pytest.mark.parametrize("number", [10**19, -(10**19), 2**64])
+def test_a63_a_class_with_an_integer_beyond_64_bits_is_read(number: int) -> None:
+    """The API server holds it as a float. It was refused, and had no condition."""
+    document = changed(EC2_NODE_CLASS, "spec.kubelet", {"maxPods": number, "evictionHard": {"x": [number, True]}})
+    read = seen(document)
+    assert isinstance(read, Read)
+    assert isinstance(read.object, EC2NodeClass)
+    assert kubelet_problem(read.object.spec.kubelet, "AL2023") is not None
+    assert msgspec.msgpack.encode(read.object), "a record can hold it"
+    assert refusals(document), "its author hears of it before (kerf validate)"
+
+
+def test_a63_a_class_with_an_integer_that_nothing_can_hold_is_refused() -> None:
+    assert isinstance(seen(changed(EC2_NODE_CLASS, "spec.kubelet", {"maxPods": 10**400})), InputRefused)
+
+
+def test_a63_a_class_whose_volume_has_no_size_is_read() -> None:
+    """The definition's pattern lets it pass (A-37)."""
+    document = changed(EC2_NODE_CLASS, "spec.blockDeviceMappings", [{"ebs": {"volumeSize": "Ti"}}])
+    assert isinstance(seen(document), Read)
+
+
+def test_a126_of_a_classs_status_only_what_cannot_be_read_is_left_out() -> None:
+    """A controller writes it anew. It kept the class from being read, and so from having another one."""
+    reservations = [
+        {"id": "cr-1", "endTime": "2026-03-01T00:00:00Z"},
+        {"id": "cr-2", "endTime": "soon"},
+        {"id": "cr-3"},
+    ]
+    conditions = [{"type": "Ready", "status": "True", "lastTransitionTime": "never"}]
+    status = {"capacityReservations": reservations, "conditions": conditions}
+    read = seen(EC2_NODE_CLASS | {"status": status})
+    assert isinstance(read, Read)
+    assert isinstance(read.object, EC2NodeClass)
+    assert [held.id for held in read.object.status.capacity_reservations] == ["cr-1", "cr-3"]
+    assert [(each.type, each.since) for each in read.object.status.conditions] == [("Ready", 0)]
