@@ -1,6 +1,7 @@
 """Decodes the bytes of a list or a watch into objects of the engine's model.
 
-Each object is decoded by itself: one that cannot be read is refused, and the others are not affected.
+Each object is decoded by itself: one that cannot be read is refused, and the others are not affected. So is one over
+which a reader fails because of a defect (KERF605): else it would end the controller, after each start again.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from kerf.adapters.kubernetes.session import Status
-from kerf.engine.errors import InputError
+from kerf.engine.errors import InputError, fault_of
 from kerf.engine.model.durations import parse_time
 from kerf.engine.model.labels import POD_DELETION_COST
 from kerf.engine.model.manifests.decode import KINDS, decode_object
@@ -112,7 +113,14 @@ def reader(api: str, trim: Callable[[Struct], Struct] | None = None) -> Callable
         slowly = _slowly(bytes(data), api)
         return slowly if isinstance(slowly, InputRefused) else _trimmed(slowly, trim)
 
-    return read_object
+    def read_alone(data: Raw) -> Read | InputRefused:
+        try:
+            return read_object(data)
+        except Exception as error:
+            fault = fault_of(error, subject(api, data))
+            return InputRefused(fault.code, "watch", subject(api, data), message=f"{fault.message}. {fault.hint}")
+
+    return read_alone
 
 
 def _trimmed(read: Read, trim: Callable[[Struct], Struct] | None) -> Read:

@@ -14,6 +14,8 @@ from kerf.adapters.kubernetes.watch.decoding import reader
 from kerf.engine.model.crds.kubelet import kubelet_problem
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.manifests.decode import KINDS, Kind
+from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.manifests.wire import Read
 from kerf.engine.record.observations import InputRefused, Observation
 from kerf.projections.status.nodepool import nodepool_conditions
@@ -92,3 +94,21 @@ def test_a126_of_a_classs_status_only_what_cannot_be_read_is_left_out() -> None:
     assert isinstance(read.object, EC2NodeClass)
     assert [held.id for held in read.object.status.capacity_reservations] == ["cr-1", "cr-3"]
     assert [(each.type, each.since) for each in read.object.status.conditions] == [("Ready", 0)]
+
+
+def test_an_object_over_which_a_reader_fails_harms_itself_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """StopIteration over one ResourceSlice would have ended the controller, after each start again."""
+    api, read = "karpenter.sh/v1/NodePool", KINDS["karpenter.sh/v1/NodePool"].read
+
+    def failing(data: bytes, report: Report) -> Read:
+        if b"unlucky" in bytes(data):
+            raise StopIteration("nothing there")
+        return read(data, report)
+
+    monkeypatch.setitem(KINDS, api, Kind(KINDS[api].wire, failing))
+    refused = seen(changed(NODE_POOL, "metadata.name", "unlucky"))
+    assert isinstance(refused, InputRefused)
+    assert (refused.code, refused.object) == ("KERF605", "NodePool/unlucky")
+    assert "StopIteration" in refused.message
+    assert "docs/security.md" in refused.message
+    assert isinstance(seen(NODE_POOL), Read)
