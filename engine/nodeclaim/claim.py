@@ -41,17 +41,29 @@ class Effect(Struct, omit_defaults=True):
     """The latest attempt of one effect on a claim. `ok` is None until it is answered; `retry_at` after a refusal."""
 
     ref: Plain
-    asked: int  # when the first attempt was asked for
+    asked: int
     attempts: int = 1
     done: int = 0  # of the attempts before it: those that were answered well
     ok: bool | None = None
     answered: int = 0
-    accepted: int = 0  # when an attempt was first answered well
     code: Plain = ""
     retry_at: int = 0
     told: bool = False  # its success stands in the record as an event
+    # Of further attempts to end an instance, or to delete its Node:
+    began: int = 0  # when the first one was asked for
+    was_accepted: int = 0  # when one before it was first answered well
     pod: PodKey = ""  # namespace/name of the pod it is about, which may be gone before the answer comes
     grace: int = 0  # seconds, of a forced deletion
+
+    @property
+    def first_asked(self) -> int:
+        """When its first attempt was asked for (ms since the epoch)."""
+        return self.began or self.asked
+
+    @property
+    def accepted(self) -> int:
+        """When an attempt was first answered well (ms since the epoch), 0 if none was."""
+        return self.was_accepted or (self.answered if self.ok else 0)
 
 
 class NodeClaim(Struct, omit_defaults=True):

@@ -34,7 +34,7 @@ TIMES: dict[type[Struct], tuple[str, ...]] = {
         "answered", "unlisted", "nominated_until", "last_pod_event", "drifted_since", "repair_told",
         "inconsistent_changed",
     ),
-    Effect: ("asked", "answered", "accepted", "retry_at"),
+    Effect: ("asked", "answered", "retry_at", "began", "was_accepted"),
     Asked: ("at",),
     Orphan: ("retry_at",),
     Found: ("at",),

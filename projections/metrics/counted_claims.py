@@ -48,12 +48,12 @@ def counted_claim(claim: NodeClaim) -> CountedClaim:
     """Return a claim of the state that a process begins with. What went before has been counted before."""
     why, leaves = claim.why, leaves_since(claim)
     if not why and (deletion := claim.effect(DELETE_NODE)) is not None:  # its instance is gone, and so is its Node soon
-        why, leaves = LifecycleCode.GARBAGE_COLLECTED.value, deletion.asked
+        why, leaves = LifecycleCode.GARBAGE_COLLECTED.value, deletion.first_asked
     return CountedClaim(
         claim.node_pool, claim.capacity_type, claim.zone, claim.node, claim.image, claim.termination_grace_period,
         leaves, why, bool(claim.drain_started) or bool(why and why not in BUDGET_REASONS),
         detail=claim.interruption, zone_id=claim.labels.get(ZONE_ID, ""), in_service=bool(claim.initialized),
-        ends=end.asked if (end := claim.effect(TERMINATE)) is not None else 0,
+        ends=end.first_asked if (end := claim.effect(TERMINATE)) is not None else 0,
     )  # fmt: skip
 
 

@@ -28,7 +28,15 @@ from kerf.engine.record.claim_events import (
     Tainted,
     Untainted,
 )  # fmt: skip
-from kerf.engine.record.decisions import DeletePod, EvictPod, FindInstance, Intent, LaunchInstance, TerminateInstance
+from kerf.engine.record.decisions import (
+    DeleteNode,
+    DeletePod,
+    EvictPod,
+    FindInstance,
+    Intent,
+    LaunchInstance,
+    TerminateInstance,
+)
 from kerf.engine.record.entries import Entry
 from kerf.engine.state import moves
 from kerf.engine.state.nodeclaims import drift
@@ -253,8 +261,6 @@ def _settle(state: State, ref: str, *, ok: bool, code: str, entry: Entry) -> Non
     if effect is None or effect.ref != ref:
         return
     effect.ok, effect.answered, effect.code = ok, entry.at, code
-    if ok:
-        effect.accepted = effect.accepted or entry.at
     if ok and isinstance(asked.intent, TerminateInstance):
         note_disruption_change(state.facts, entry.at)  # D-49: from now on it spends nothing of its NodePool's budgets
     if not ok:
@@ -328,7 +334,8 @@ def _attempt(claim: NodeClaim, ref: str, intent: Intent, at: int) -> None:
     grace = intent.grace if isinstance(intent, DeletePod) else 0
     effect = Effect(ref=ref, asked=at, pod=pod, grace=grace)
     if before is not None:
-        effect.asked, effect.accepted = before.asked, before.accepted
+        if isinstance(intent, TerminateInstance | DeleteNode):  # how long these take is told
+            effect.began, effect.was_accepted = before.first_asked, before.accepted
         effect.attempts, effect.done = before.attempts + 1, before.done + bool(before.ok)
     claim.effects[key] = effect
 
