@@ -21,7 +21,9 @@ from kerf.engine.runtime.runtime import Runtime
 from kerf.engine.state import snapshot
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.indexes import Blobs
-from kerf.engine.state.load import load
+from kerf.engine.state.load import beginning, load
+from kerf.replay.verify.decide_again import decide_again
+from kerf.replay.verify.verifier import turns
 from kerf.replay.verify.verify import verify
 from tests.dst.beginning import ODD, STATIC, keeps_its_nodes
 from tests.dst.coverage import counted
@@ -34,6 +36,8 @@ from tests.support.simulation.run import Run
 
 HEAL = 11 * MINUTE
 """After the storm, users mend what only they can mend."""
+LOOKED_AT_AGAIN = 3_000
+"""Records of so many entries at most are decided once more with every claim due."""
 STILL = 90 * MINUTE
 """The last part of the calm, in which nothing happens any more."""
 
@@ -276,6 +280,8 @@ def _sound(scenario: Scenario, run: Run) -> list[Broken]:
                 Broken("the record verifies", f"exit code {report.exit_code}: {first or report.fault}", where)
             )
     store, last = run.memory, run.memory.last_position()
+    if last <= LOOKED_AT_AGAIN:
+        broken += looks_change_nothing(store)
     dice = random.Random(scenario.seed)
     for cut in sorted(dice.sample(range(last), min(last, 2))):
         data, _ = snapshot.encode(load(store, cut))
@@ -285,6 +291,17 @@ def _sound(scenario: Scenario, run: Run) -> list[Broken]:
         if snapshot.digest(state) != snapshot.digest(load(store)):
             broken.append(Broken("the fold goes on from a snapshot", f"cut at {cut}", cut))
     return broken
+
+
+def looks_change_nothing(store: MemoryStore) -> list[Broken]:
+    """Each turn is the same where every claim is due: what was looked at in vain before is not in the record."""
+    state = beginning(store)
+    for turn in turns(store.scan()):
+        for name in state.facts.claims:
+            state.indexes.due.by(name, 1)
+        if decide_again(state, turn) != turn:
+            return [Broken("looks change nothing", f"turn of {turn[0].position}", turn[0].position, turn[0].at)]
+    return []
 
 
 # ── what was exercised ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -29,13 +29,14 @@ from kerf.engine.record.observations import ClocksAgree, ClocksDiffer, OfficeTak
 from kerf.engine.scheduling import provision
 from kerf.engine.scheduling.relaunch_delay import DelayedPods
 from tests.dst.beginning import NAMESPACE, Document, node_class, node_pool, open_budgets
-from tests.dst.play import Outcome, play
+from tests.dst.play import Outcome, looks_change_nothing, play
 from tests.dst.scenario import CALM, STORM, Scenario, scenario
 from tests.support.invariants.clocks import ClockRules
 from tests.support.invariants.grounds import Picture
 from tests.support.invariants.launches import FOR_A_POD, Launches
 from tests.support.invariants.ledger import Ledger
 from tests.support.invariants.refusals import IDLE, REFUSED, refusals_taken_ill
+from tests.support.memory import MemoryStore
 from tests.support.slow import slow
 
 RECORDED = 5
@@ -283,6 +284,17 @@ def test_s57_without_a_pause_nodes_come_again_and_again_for_one_pod(monkeypatch:
 def test_a_claim_that_begins_twice_is_seen(recorded: Outcome) -> None:
     twice = [entry for entry in entries(recorded) for _ in range(1 + (entry.type == "claim.requested"))]
     assert "one life" in broken(twice)
+
+
+@pytest.mark.slow
+def test_a_turn_that_is_another_where_more_is_looked_at_is_seen(recorded: Outcome) -> None:
+    assert recorded.store is not None
+    assert looks_change_nothing(recorded.store) == []
+    *_, last = (entry for entry in entries(recorded) if entry.cause and isinstance(entry.payload, Decision))
+    tampered = MemoryStore()
+    tampered.blobs = recorded.store.blobs
+    tampered.entries = [replace(e, cause=e.cause - 1) if e is last else e for e in entries(recorded)]
+    assert [violation.invariant for violation in looks_change_nothing(tampered)] == ["looks change nothing"]
 
 
 def test_the_tampered_record_has_what_the_tests_take_away(recorded: Outcome) -> None:
