@@ -37,9 +37,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from kerf.engine.scheduling.kube_scheduler.scheduler import unbound_pods
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
+from kerf.engine.scheduling.optimizer.combined_trace import planners_own
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOption
 from kerf.engine.scheduling.optimizer.search.regrouping import PodGroup
-from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
@@ -56,10 +56,6 @@ NO_CENT = 1e-9
 def gives(value: object) -> Callable[..., object]:
     """A function that gives this, whatever it is asked."""
     return lambda *_, **__: value
-
-
-def planners_own(problem: Problem, *_: object) -> Plan:
-    return plan(problem)
 
 
 def group_on(option: InstanceOption, taken: dict[int, int]) -> PodGroup:
@@ -106,11 +102,13 @@ ABLATIONS: dict[str, dict[str, object]] = {
     "first: combined": {f"{FIRST}.first_plan.combined_changes": gives(())},
     "first: large problems": {f"{FIRST}.first_plan.LARGE_PROBLEM": 10**9},
     "first: unplaceable": {f"{FIRST}.unplaceable_pods.UnplaceablePods.of": gives(frozenset())},
-    "first: partners": {f"{FIRST}.problem_changes._with_affinity_partners": gives(frozenset())},
+    "first: partners": {f"{FIRST}.problem_changes.affinity_partners": gives(frozenset())},
     "first: groups": {f"{FIRST}.problem_changes.MAX_GROUPS_AHEAD": 0},
     "first: ahead": {f"{FIRST}.problem_changes.MAX_ROUNDS_AHEAD": 0},
     "first: left out": {f"{FIRST}.problem_changes._options_to_leave_out": gives(())},
-    "devices": {f"{OPTIMIZER}.best_plan.optimize_without_devices": planners_own},
+    "devices": {
+        f"{OPTIMIZER}.best_plan.optimize_without_devices": lambda problem, _: planners_own(problem, plan(problem))
+    },
 }
 """What stands in the place of which function or constant of the engine."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from msgspec.structs import replace
@@ -12,7 +11,7 @@ from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE, assembled, total_price
 from kerf.engine.scheduling.optimizer.bindability import BindableChoice
 from kerf.engine.scheduling.optimizer.bound_first import BoundFirst, bound_first
-from kerf.engine.scheduling.optimizer.combined_trace import trace_candidate
+from kerf.engine.scheduling.optimizer.combined_trace import TracedPlan, planners_own, trace_candidate
 from kerf.engine.scheduling.optimizer.effort import Effort, touches_for_binding, touches_for_cheaper, touches_for_rating
 from kerf.engine.scheduling.optimizer.first_plan.first_plan import first_plan
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
@@ -21,7 +20,6 @@ from kerf.engine.scheduling.optimizer.plans_with_devices import optimize_without
 from kerf.engine.scheduling.optimizer.search.search import Search
 from kerf.engine.scheduling.optimizer.seats_in_turn import seated, seats_in_turn
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 
 LEFT_OVER = 2
@@ -36,37 +34,40 @@ def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Pl
     more than the first plan only where fewer pods are left over (see `bindability`). Raises KeyError as `planner.plan`
     does.
     """
+    found = _best(problem, effort)
+    if tracer is not None:
+        found.trace(tracer)
+    return found.plan
+
+
+def _best(problem: Problem, effort: int) -> TracedPlan:
+    """See `best_plan`."""
     if effort > 0 and asks_for_devices(problem):
-        return optimize_without_devices(problem, lambda rest, listener: best_plan(rest, effort, listener), tracer)
+        return optimize_without_devices(problem, lambda rest: _best(rest, effort))
     problem, first = first_plan(problem)
     if effort <= 0 or not first.claims or first.truncated:  # a pass that is at its limit has no steps to spare
-        return first if tracer is None else plan(problem, tracer)
+        return planners_own(problem, first)
     bound = bound_first(problem, first, touches_for_rating(effort)) if problem.settings.nominations else None
-    return _optimized(problem, first, effort, tracer) if bound is None else _beside_bound(bound, first, effort, tracer)
+    return _optimized(problem, first, effort) if bound is None else _beside_bound(bound, first, effort)
 
 
-def _beside_bound(bound: BoundFirst, first: Plan, effort: int, tracer: Tracer | None) -> Plan:
+def _beside_bound(bound: BoundFirst, first: Plan, effort: int) -> TracedPlan:
     """The best plan found for the pods that kube-scheduler leaves over when it has filled the nodes that are there.
 
     The first one for these pods if a better one breaks a spread of pods that are bound. Where that is dearer than the
     first plan, the best one for all pods if it costs less in the end."""
-    plan_others: Callable[[Tracer], object] = partial(_optimized, bound.rest, bound.first, effort)
-    others = _optimized(bound.rest, bound.first, effort, None)
-    spent = others.touches
-    if not bound.judge.keeps(bound.with_bound(others)):
-        others, plan_others = bound.first, partial(plan, bound.rest)
-    whole = bound.with_bound(others)
+    others = _optimized(bound.rest, bound.first, effort)
+    spent = others.plan.touches
+    if not bound.judge.keeps(bound.with_bound(others.plan)):
+        others = planners_own(bound.rest, bound.first)
+    whole = bound.with_bound(others.plan)
     if total_price(whole.claims) > total_price(first.claims) + TOLERANCE:
-        of_all = _optimized(bound.problem, first, effort, None)
+        of_all, trace = _optimized(bound.problem, first, effort)
         spent += of_all.touches
         comparable = len(of_all.placed) >= len(whole.placed) and (of_all.rated or not whole.rated)
         if comparable and _price_in_the_end(of_all) < _price_in_the_end(whole):
-            if tracer is not None:
-                _optimized(bound.problem, first, effort, tracer)
-            return replace(of_all, touches=spent)
-    if tracer is not None:
-        bound.trace(others, plan_others, tracer)
-    return replace(whole, touches=spent)
+            return TracedPlan(replace(of_all, touches=spent), trace)
+    return TracedPlan(replace(whole, touches=spent), partial(bound.trace, others))
 
 
 def _price_in_the_end(planned: Plan) -> float:
@@ -75,10 +76,10 @@ def _price_in_the_end(planned: Plan) -> float:
     return total_price(planned.claims) * (1 + share)
 
 
-def _optimized(problem: Problem, first: Plan, effort: int, tracer: Tracer | None) -> Plan:
+def _optimized(problem: Problem, first: Plan, effort: int) -> TracedPlan:
     """The best plan found after the first one."""
     if not first.claims:
-        return first if tracer is None else plan(problem, tracer)
+        return planners_own(problem, first)
     options = InstanceOptions(problem, _requested_resources(problem))
     given = touches_for_cheaper(effort, len(problem.pods))
     steps = Effort(given)
@@ -90,8 +91,6 @@ def _optimized(problem: Problem, first: Plan, effort: int, tracer: Tracer | None
     chosen = search.widened(rated.candidate if rated else search.best)
     best = assembled(chosen, first)
     taken_by = seats_in_turn(problem, best) if problem.settings.nominations else {}
-    if tracer is not None:
-        trace_candidate(chosen, tracer, taken_by)
     whole = replace(
         best,
         first_price=total_price(first.claims),
@@ -100,7 +99,7 @@ def _optimized(problem: Problem, first: Plan, effort: int, tracer: Tracer | None
         rated=rated is not None,
         touches=given + touches_for_rating(effort) - steps.left,
     )
-    return seated(problem, whole, taken_by)
+    return TracedPlan(seated(problem, whole, taken_by), partial(trace_candidate, chosen, taken_by))
 
 
 def _requested_resources(problem: Problem) -> tuple[str, ...]:

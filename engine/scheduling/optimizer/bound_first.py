@@ -8,7 +8,8 @@ nodes that the model of kube-scheduler gives them, and the plan is made for the 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,7 +19,7 @@ from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler, setup_touches
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.optimizer.alternative_plans import may_replace
-from kerf.engine.scheduling.optimizer.combined_trace import RenumberingTracer
+from kerf.engine.scheduling.optimizer.combined_trace import CombinedTrace, TracedPlan
 from kerf.engine.scheduling.optimizer.first_plan.first_plan import first_plan
 from kerf.engine.scheduling.optimizer.partial_problems import problem_after_binding
 from kerf.engine.scheduling.optimizer.spread_judge import SpreadJudge
@@ -53,15 +54,12 @@ class BoundFirst(Struct, frozen=True):
             ),
         )
 
-    def trace(self, planned: Plan, trace_others: Callable[[Tracer], object], tracer: Tracer) -> None:
-        """Tell the tracer of both plannings as of one pass. `trace_others` makes the plan of the others again."""
-        bound = RenumberingTracer(tracer, {}, self.node_of, 0)
-        plan(self.problem, bound)
-        numbers = {number: number for number in range(len(planned.claims))}
-        others = RenumberingTracer(tracer, numbers, planned.places, bound.classes)
-        trace_others(others)
-        for number, types_left in sorted(others.finished.items()):
-            tracer.claim_finished(number, planned.claims[number].node_pool, types_left)
+    def trace(self, others: TracedPlan, tracer: Tracer) -> None:
+        """Tell the tracer of both plannings as of one pass: of all pods, then of the others."""
+        whole, claims = CombinedTrace(tracer), others.plan.claims
+        whole.add(partial(plan, self.problem), {}, self.node_of)
+        whole.add(others.trace, {number: number for number in range(len(claims))}, others.plan.places)
+        whole.finish(claims)
 
 
 def bound_first(problem: Problem, first: Plan, max_touches: int) -> BoundFirst | None:

@@ -7,42 +7,44 @@ devices, that no topology rule concerns, and whose new nodes have no other pods.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
 from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.optimizer.alternative_plans import independent_pods, may_replace, total_price
-from kerf.engine.scheduling.optimizer.combined_trace import RenumberingTracer
+from kerf.engine.scheduling.optimizer.combined_trace import CombinedTrace, TracedPlan, planners_own
 from kerf.engine.scheduling.optimizer.partial_problems import limits_used
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 
-Optimize = Callable[[Problem, Tracer | None], Plan]
 
-
-def optimize_without_devices(problem: Problem, optimize: Optimize, tracer: Tracer | None) -> Plan:
+def optimize_without_devices(problem: Problem, optimize: Callable[[Problem], TracedPlan]) -> TracedPlan:
     """The first plan with a cheaper set of nodes for the pods that have nothing to do with devices. It is not rated."""
     first = plan(problem)
     kept = _claims_kept(problem, first)
     if first.truncated or len(kept) == len(first.claims):
-        return first if tracer is None else plan(problem, tracer)
-    rest = _problem_of_other_claims(problem, first, kept)
-    optimized = optimize(rest, None)
-    claims = (*(first.claims[number] for number in kept), *optimized.claims)
+        return planners_own(problem, first)
+    optimized = optimize(_problem_of_other_claims(problem, first, kept))
     best = replace(
         first,
-        claims=claims,
+        claims=(*(first.claims[number] for number in kept), *optimized.plan.claims),
         first_price=total_price(first.claims),
-        lower_bound=optimized.lower_bound,
-        touches=optimized.touches,
+        lower_bound=optimized.plan.lower_bound,
+        touches=optimized.plan.touches,
     )
     if not may_replace(problem, first, best):
-        return first if tracer is None else plan(problem, tracer)
-    if tracer is not None:
-        _trace(problem, rest, kept, best, optimize, tracer)
-    return best
+        return planners_own(problem, first)
+
+    def trace(tracer: Tracer) -> None:
+        whole, others = CombinedTrace(tracer), range(len(optimized.plan.claims))
+        whole.add(partial(plan, problem), {old: new for new, old in enumerate(kept)}, best.places)
+        whole.add(optimized.trace, {number: number + len(kept) for number in others}, best.places)
+        whole.finish(best.claims)
+
+    return TracedPlan(best, trace)
 
 
 def _claims_kept(problem: Problem, first: Plan) -> list[int]:
@@ -74,17 +76,3 @@ def _problem_of_other_claims(problem: Problem, first: Plan, kept: Sequence[int])
         leaving=(),
         devices=None,
     )
-
-
-def _trace(
-    problem: Problem, rest: Problem, kept: Sequence[int], best: Plan, optimize: Optimize, tracer: Tracer
-) -> None:
-    """Tell the tracer of both plannings as of one pass."""
-    first_part = RenumberingTracer(tracer, {old: new for new, old in enumerate(kept)}, best.places, 0)
-    plan(problem, first_part)
-    others = range(len(best.claims) - len(kept))
-    renumbered = {number: number + len(kept) for number in others}
-    other_part = RenumberingTracer(tracer, renumbered, best.places, first_part.classes)
-    optimize(rest, other_part)
-    for number, types_left in sorted((first_part.finished | other_part.finished).items()):
-        tracer.claim_finished(number, best.claims[number].node_pool, types_left)
