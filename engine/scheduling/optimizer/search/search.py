@@ -16,7 +16,7 @@ Every claim of a candidate is the planner's own. A candidate counts only if noth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 
@@ -97,11 +97,12 @@ class Search:
         """Search until a plan is close to the lower bound, or the effort is spent, or nothing is left to try."""
         shapes = (self._pods[uid].shape for uid in self._first.on_new_nodes)
         caps = types_above_caps(self._problem, self._options, shapes)
-        self._plan_with_caps(islice(caps, CAPS_BEFORE_REGROUPING))
+        any_cheaper = total_price(self._first.claims)
+        self._plan_again(self._with_caps(islice(caps, CAPS_BEFORE_REGROUPING)), any_cheaper)
         self._regroup_all()
-        self._try_pools_first()
-        self._plan_with_caps(caps)
-        self._vary_domains()
+        self._plan_again(self._with_pools_first())
+        self._plan_again(self._with_caps(caps), any_cheaper)
+        self._plan_again(self._with_other_domains())
         self._regroup_worst()
 
     def with_further_nodes(
@@ -267,14 +268,19 @@ class Search:
 
     # ── smaller types, other domains ──────────────────────────────────────
 
-    def _plan_with_caps(self, caps: Iterable[list[str]]) -> None:
-        """Plan the whole problem again, once without each of these lists of types."""
-        for types in caps if self._pays_to_plan_again else ():
+    def _plan_again(self, changed: Iterable[Problem], below: float | None = None) -> None:
+        """Plan the whole problem again with each of these changes, and offer plans that cost less than `below`; None:
+        than the best candidate."""
+        for problem in changed if self._pays_to_plan_again else ():
             if self._done or not self._effort.take(self._planning_touches):
                 return
+            self._try(problem, self.best.price if below is None else below)
+
+    def _with_caps(self, caps: Iterable[list[str]]) -> Iterator[Problem]:
+        """Once without each of these lists of types."""
+        for types in caps:
             left_out, first_pool = self._problem.unavailable | without_types(types), self.best.problem.first_pool
-            problem = replace(self._problem, unavailable=left_out, first_pool=first_pool)
-            self._try(problem, total_price(self._first.claims))
+            yield replace(self._problem, unavailable=left_out, first_pool=first_pool)
 
     @cached_property
     def _pays_to_plan_again(self) -> bool:
@@ -285,30 +291,23 @@ class Search:
         worth = worth_of_nodes(self._problem, self._options, self._first)
         return total_price(self._first.claims) > worth * CLOSE_TO_BOUND
 
-    def _try_pools_first(self) -> None:
-        """Plan the whole problem again, once with each other NodePool first that has the weight of one on which pods
-        are that may not move anywhere. Regrouping leaves these where they are, or in their domains."""
+    def _with_pools_first(self) -> Iterator[Problem]:
+        """Once with each other NodePool first that has the weight of one on which pods are that may not move anywhere.
+        Regrouping leaves these where they are, or in their domains."""
         placed = {uid: claim.claim.node_pool for claim in self.best.claims for uid in claim.claim.pods}
         tied = {placed[uid] for uid in placed.keys() - self._movable_anywhere(sorted(placed)).keys()}
         pools = [pool_input.pool for pool_input in usable_pools(self._problem.pools)]
         weights = {pool.weight for pool in pools if pool.name in tied}
         first = {weight: next(pool.name for pool in pools if pool.weight == weight) for weight in weights}
         others = [pool.name for pool in pools if pool.weight in first and pool.name != first[pool.weight]]
-        for name in others[:MAX_POOLS_FIRST] if self._pays_to_plan_again else ():
-            if self._done or not self._effort.take(self._planning_touches):
-                return
-            self._try(replace(self._problem, first_pool=name), self.best.price)
+        return (replace(self._problem, first_pool=name) for name in others[:MAX_POOLS_FIRST])
 
-    def _vary_domains(self) -> None:
-        """Plan the whole problem again, with all types or those of the best candidate. The planner takes other domains
-        wherever several are equal: for the first pod of an affinity, and in the order of the zones of a spread."""
+    def _with_other_domains(self) -> Iterator[Problem]:
+        """With all types, or those of the best candidate. The planner takes other domains wherever several are equal:
+        for the first pod of an affinity, and in the order of the zones of a spread."""
         keys = frozenset[str]().union(*map(topology_keys, self._problem.shapes.values()))
-        if not keys - {HOSTNAME} or not self._pays_to_plan_again:
-            return
-        for variant in range(1, MAX_VARIANTS + 1):
-            if self._done or not self._effort.take(self._planning_touches):
-                return
-            self._try(replace(self.best.problem, pods=self._problem.pods, variant=variant), self.best.price)
+        for variant in range(1, MAX_VARIANTS + 1) if keys - {HOSTNAME} else ():
+            yield replace(self.best.problem, pods=self._problem.pods, variant=variant)
 
     def _try(self, problem: Problem, below: float) -> None:
         """Offer the plan of a changed problem if it costs less than `below`. A plan with other domains, or with
