@@ -31,7 +31,7 @@ from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.pods.pod_classes import PodClasses
 from kerf.engine.scheduling.pods.pod_volumes import claim_names, volume_problems, volumes_of_claims
 from kerf.engine.scheduling.pods.validation import pod_refusals
-from kerf.engine.scheduling.problem.problem import PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.problem.problem import PendingPod, PoolInput, Problem, by_name
 from kerf.engine.scheduling.reasons import SchedulingCode, reason
 from kerf.engine.scheduling.topology.topology import Topology
 
@@ -158,7 +158,7 @@ class CompiledProblem:
         if tracer is not None:
             for pod, pod_class, why in failures:
                 tracer.unplaced(pod, pod_class, why)
-        truncated = tuple(pod.uid for pod in sorted(packing.truncated, key=_by_name))
+        truncated = tuple(pod.uid for pod in sorted(packing.truncated, key=by_name))
         uneven = self.topology.uneven
         return Plan(
             claims,
@@ -272,19 +272,15 @@ def _finished_claims(
 
 def _placements(nodes: Iterable[ExistingNode]) -> tuple[Placement, ...]:
     return tuple(
-        Placement(node.name, node.claim, tuple(pod.uid for pod in sorted(node.pods, key=_by_name)))
+        Placement(node.name, node.claim, tuple(pod.uid for pod in sorted(node.pods, key=by_name)))
         for node in sorted(nodes, key=lambda each: each.name)
     )
-
-
-def _by_name(pod: PendingPod) -> tuple[str, str, str]:
-    return pod.namespace, pod.name, pod.uid
 
 
 def _grouped_by_reason(failures: Iterable[Failure]) -> tuple[Unplaced, ...]:
     """Group pods of one class that failed for the same reasons; groups are ordered by their first pod."""
     groups: dict[tuple[int, str], tuple[list[PendingPod], tuple[Reason, ...]]] = {}
-    for pod, pod_class, why in sorted(failures, key=lambda each: _by_name(each[0])):
+    for pod, pod_class, why in sorted(failures, key=lambda each: by_name(each[0])):
         key = pod_class.number, repr(why)
         groups.setdefault(key, ([], why))[0].append(pod)
     return tuple(Unplaced(tuple(pod.uid for pod in pods), why) for pods, why in groups.values())

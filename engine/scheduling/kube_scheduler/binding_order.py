@@ -14,7 +14,8 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 
 from kerf.engine.scheduling.kube_scheduler.interpod_counts import InterpodCounts
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, ShapeKey
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules
+from kerf.engine.scheduling.problem.problem import ShapeKey
 
 PlacedPod = tuple[ShapeKey, int, str]
 """A pod: its shape key, the number of its node, and its uid."""

@@ -19,7 +19,7 @@ from kerf.engine.scheduling.kube_scheduler.filters import (
     required_alternatives,
     taint_toleration,
 )
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, ShapeKey
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
 from kerf.engine.scheduling.kube_scheduler.node_usage import NodeUsage, PodLoad, resource_score
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SchedulerVariant
@@ -32,7 +32,7 @@ from kerf.engine.scheduling.kube_scheduler.scores import (
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, untolerated
 from kerf.engine.scheduling.pods.pod_volumes import PodVolumes, claim_names, volumes_of_claims
-from kerf.engine.scheduling.problem.problem import PendingPod, Problem
+from kerf.engine.scheduling.problem.problem import PendingPod, Problem, ShapeKey
 
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
 

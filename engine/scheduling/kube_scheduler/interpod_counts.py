@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, PodCountRule, ShapeKey, SpreadRule
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, PodCountRule, SpreadRule
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
 from kerf.engine.scheduling.kube_scheduler.scores import INTERPOD_AFFINITY_WEIGHT, POD_TOPOLOGY_SPREAD_WEIGHT
-from kerf.engine.scheduling.problem.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem, ShapeKey
 
 DomainRule = tuple[Sequence[str | None], Mapping[str | None, int], float, float, bool]
 """What a filter asks of a node now: the domain of each node (by number), how many pods each domain counts, the least

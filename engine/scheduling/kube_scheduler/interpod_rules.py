@@ -20,10 +20,8 @@ from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, spread_selector, term_selector
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD, alternatives_of, hard_keys, hard_spreads
-from kerf.engine.scheduling.problem.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem, ShapeKey
 
-ShapeKey = tuple[str, str]
-"""The namespace of a pod and the digest of its shape. Pods with equal keys are alike to every rule."""
 PodSelectors = tuple[PodSelector, ...]
 """A pod must match all of them."""
 NodeFilter = tuple[tuple[Requirements, ...], tuple[Toleration, ...] | None, tuple[str, ...]]
@@ -98,8 +96,8 @@ class InterpodRules:
         self._numbers: dict[object, int] = {}
         self.counts: list[PodCountRule] = []
         self._entered: dict[ShapeKey, tuple[int, ...]] = {}
-        pending = {(pod.namespace, pod.shape) for pod in problem.pods}
-        present = sorted(pending | {(pod.namespace, pod.shape) for pod in problem.bound})
+        pending = {pod.shape_key for pod in problem.pods}
+        present = sorted(pending | {pod.shape_key for pod in problem.bound})
         self._repelling = [term for shape_key in present for term in self._repelling_terms(shape_key)]
         self._attracting = [term for shape_key in present for term in self._attracting_terms(shape_key)]
         self.by_shape = {shape_key: self._rules_of(shape_key) for shape_key in sorted(pending)}

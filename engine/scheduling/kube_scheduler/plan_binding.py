@@ -9,11 +9,11 @@ from collections.abc import Iterable
 
 from kerf.engine.scheduling.kube_scheduler.binding_order import BindingOrder, PlacedPod, may_wait_for_others
 from kerf.engine.scheduling.kube_scheduler.interpod_counts import InterpodCounts
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, ShapeKey
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo, existing_node, planned_node
 from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.problem.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem, ShapeKey
 
 
 class PlanBinding:
@@ -26,7 +26,7 @@ class PlanBinding:
         self._numbers = {node.name: number for number, node in enumerate(self._existing)}
         self._rules = InterpodRules(problem)
         self._counts = InterpodCounts(problem, self._rules, self._existing)
-        self._shape_keys = {pod.uid: (pod.namespace, pod.shape) for pod in problem.pods}
+        self._shape_keys = {pod.uid: pod.shape_key for pod in problem.pods}
 
     def binds(self, plan: Plan) -> bool:
         """Whether every pod of the plan can be bound where it is planned."""

@@ -21,14 +21,14 @@ from msgspec import Struct
 
 from kerf.engine.scheduling.kube_scheduler.equivalence_classes import EquivalenceClass, EquivalenceClasses
 from kerf.engine.scheduling.kube_scheduler.interpod_counts import InterpodCounts
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, ShapeKey
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo, existing_node, planned_node
 from kerf.engine.scheduling.kube_scheduler.node_usage import NodeUsages
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import DEFAULT_VARIANT, SchedulerVariant
 from kerf.engine.scheduling.kube_scheduler.scheduling_run import NodesOfKind, RunNodes, SchedulingRun
 from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.problem.problem import PendingPod, Problem
+from kerf.engine.scheduling.problem.problem import PendingPod, Problem, ShapeKey
 
 SELECTIONS_PER_TOUCH = 8
 """Comparing this many pods with a selector costs one touch of effort."""
@@ -203,7 +203,7 @@ class KubeScheduler:
 
     @cached_property
     def _shape_keys(self) -> dict[str, ShapeKey]:
-        return {pod.uid: (pod.namespace, pod.shape) for pod in self._problem.pods}
+        return {pod.uid: pod.shape_key for pod in self._problem.pods}
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -232,8 +232,8 @@ class KubeScheduler:
 
 def setup_touches(problem: Problem) -> int:
     """What it costs at most to make a `KubeScheduler` for a problem, in touches of effort."""
-    waiting = {(pod.namespace, pod.shape) for pod in problem.pods}
-    present = waiting | {(pod.namespace, pod.shape) for pod in problem.bound}
+    waiting = {pod.shape_key for pod in problem.pods}
+    present = waiting | {pod.shape_key for pod in problem.bound}
     shapes = [problem.shapes[digest] for _, digest in present]
     terms = sum(len(shape.spread) + len(shape.affinity) + len(shape.anti_affinity) for shape in shapes)
     nodes = len(problem.nodes) + len(problem.leaving)

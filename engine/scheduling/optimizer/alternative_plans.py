@@ -6,20 +6,19 @@ An alternative plan may replace the first plan only if nothing gets worse but, w
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import PodShape, Resources
-from kerf.engine.record.decisions import Unplaced
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
+from kerf.engine.record.decisions import Placement, Unplaced
 from kerf.engine.scheduling.matching.label_selectors import shape_selectors
 from kerf.engine.scheduling.optimizer.partial_problems import limits_used
 from kerf.engine.scheduling.optimizer.pods_by_label import PodsByLabel
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
-from kerf.engine.scheduling.problem.problem import PoolInput, Problem
+from kerf.engine.scheduling.problem.problem import PoolInput, Problem, ShapeKey, by_name
 
 TOLERANCE = 1e-9
 """Prices that differ by less are equal, USD per hour."""
@@ -72,6 +71,17 @@ def assembled(candidate: AlternativePlan, first: Plan) -> Plan:
     claims = tuple(claim.claim for claim in candidate.claims)
     plan = Plan(claims, candidate.base.placements, (), first.ignored, first.truncated)
     return replace(plan, unplaced=_still_unplaced(first.unplaced, plan.placed))
+
+
+def placements(problem: Problem, places: Mapping[str, str | int]) -> tuple[Placement, ...]:
+    """The pods on existing nodes. `places`: by uid, the node of each pod (by name), or any other place."""
+    claims = {node.name: node.claim for node in problem.nodes}
+    pods_on: dict[str, list[str]] = defaultdict(list)
+    for pod in sorted(problem.pods, key=by_name):
+        node = places.get(pod.uid)
+        if isinstance(node, str) and node in claims:
+            pods_on[node].append(pod.uid)
+    return tuple(Placement(node, claims[node], tuple(uids)) for node, uids in sorted(pods_on.items()))
 
 
 def _still_unplaced(groups: tuple[Unplaced, ...], placed: frozenset[str]) -> tuple[Unplaced, ...]:
@@ -155,8 +165,8 @@ def _reservations_held(planned: Plan) -> Counter[str]:
 def independent_pods(problem: Problem) -> frozenset[ShapeKey]:
     """The waiting pods, by shape key, that have no rules about other pods and that no rule of other pods selects. They
     may be moved without looking at anything but the nodes."""
-    pending = {(pod.namespace, pod.shape) for pod in problem.pods}
-    present = pending | {(pod.namespace, pod.shape) for pod in problem.bound}
+    pending = {pod.shape_key for pod in problem.pods}
+    present = pending | {pod.shape_key for pod in problem.bound}
     selectors = {
         selector
         for namespace, digest in present

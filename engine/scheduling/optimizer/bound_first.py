@@ -7,18 +7,16 @@ nodes that the model of kube-scheduler gives them, and the plan is made for the 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.record.decisions import Placement
 from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler, setup_touches
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
-from kerf.engine.scheduling.optimizer.alternative_plans import may_replace
+from kerf.engine.scheduling.optimizer.alternative_plans import may_replace, placements
 from kerf.engine.scheduling.optimizer.combined_trace import CombinedTrace, TracedPlan
 from kerf.engine.scheduling.optimizer.first_plan.first_plan import first_plan
 from kerf.engine.scheduling.optimizer.partial_problems import problem_after_binding
@@ -40,19 +38,7 @@ class BoundFirst(Struct, frozen=True):
 
     def with_bound(self, planned: Plan) -> Plan:
         """A plan of the other pods, with these pods on their nodes."""
-        pods_on: dict[str, list[str]] = defaultdict(list)
-        for uid, node in (*planned.places.items(), *self.node_of.items()):
-            if isinstance(node, str):
-                pods_on[node].append(uid)
-        claims = {node.name: node.claim for node in self.problem.nodes}
-        names = {pod.uid: (pod.namespace, pod.name, pod.uid) for pod in self.problem.pods}
-        return replace(
-            planned,
-            placements=tuple(
-                Placement(node, claims[node], tuple(sorted(pods, key=names.__getitem__)))
-                for node, pods in sorted(pods_on.items())
-            ),
-        )
+        return replace(planned, placements=placements(self.problem, {**planned.places, **self.node_of}))
 
     def trace(self, others: TracedPlan, tracer: Tracer) -> None:
         """Tell the tracer of both plannings as of one pass: of all pods, then of the others."""

@@ -55,7 +55,7 @@ def _claims_kept(problem: Problem, first: Plan) -> list[int]:
 
     def may_go(claim: OpenedClaim) -> bool:
         members = [pods[uid] for uid in claim.pods]
-        return not claim.reservations and all((member.namespace, member.shape) in independent for member in members)
+        return not claim.reservations and all(member.shape_key in independent for member in members)
 
     return [number for number, claim in enumerate(first.claims) if not may_go(claim)]
 

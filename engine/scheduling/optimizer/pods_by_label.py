@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.matching.label_selectors import PodSelector
-from kerf.engine.scheduling.problem.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem, ShapeKey
 
 
 class PodsByLabel:

@@ -15,11 +15,10 @@ from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.labels import HOSTNAME, normalise
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.pods.pod_requirements import hard_spreads
-from kerf.engine.scheduling.problem.problem import PendingPod, Problem
+from kerf.engine.scheduling.problem.problem import PendingPod, Problem, ShapeKey, by_name
 
 Domains = tuple[str, ...]
 """The domain of a node for each key; "" for the hostname, and where it is not known."""
@@ -44,7 +43,7 @@ def seats_in_turn(problem: Problem, plan: Plan) -> dict[str, PendingPod]:
         left = [pod for pod in pods if pod.uid in waiting]
         keys = _spread_keys(problem.shapes[kind.shape])
         if placed and (left or (keys and len(placed) > 1)):
-            nodes = [labels.get(node, {}) for node in existing[kind.namespace, kind.shape]]
+            nodes = [labels.get(node, {}) for node in existing[kind.shape_key]]
             before = Counter((number, node.get(key, "")) for node in nodes for number, key in enumerate(keys))
             seats = _in_turn(_alike(placed, claim_of, plan, keys), before) if keys else placed
             queue = sorted(pods, key=lambda pod: SCHEDULER_VARIANTS[0].queue_key(pod, 0))
@@ -56,7 +55,7 @@ def seated(problem: Problem, plan: Plan, taken_by: Mapping[str, PendingPod]) -> 
     """The plan with other pods in the places of these."""
     if not taken_by:
         return plan
-    names = {pod.uid: (pod.namespace, pod.name, pod.uid) for pod in problem.pods}
+    names = {pod.uid: by_name(pod) for pod in problem.pods}
 
     def changed(uids: Iterable[str]) -> tuple[str, ...]:
         return tuple(sorted((taken_by[uid].uid if uid in taken_by else uid for uid in uids), key=names.__getitem__))
@@ -83,8 +82,8 @@ def _existing_nodes(problem: Problem, plan: Plan) -> dict[ShapeKey, list[str]]:
     """The existing nodes that pods of each kind are on, or will be first."""
     on: dict[ShapeKey, list[str]] = defaultdict(list)
     for bound in problem.bound:
-        on[bound.namespace, bound.shape].append(bound.node)
-    kinds = {pod.uid: (pod.namespace, pod.shape) for pod in problem.pods} if plan.placements else {}
+        on[bound.shape_key].append(bound.node)
+    kinds = {pod.uid: pod.shape_key for pod in problem.pods} if plan.placements else {}
     for placement in plan.placements:
         for uid in placement.pods:
             on[kinds[uid]].append(placement.node)

@@ -106,14 +106,14 @@ class SpreadJudge:
     @cached_property
     def _kinds(self) -> dict[str, Kind]:
         """The kinds of the pods (uids) with which spreads are concerned."""
-        kinds = ((pod.uid, (pod.namespace, pod.shape, pod.of_new_nodes)) for pod in self._problem.pods)
+        kinds = ((pod.uid, (*pod.shape_key, pod.of_new_nodes)) for pod in self._problem.pods)
         return {uid: kind for uid, kind in kinds if kind in self._spreads}
 
     @cached_property
     def _spreads(self) -> dict[Kind, _Spreads]:
         """The spreads of each kind of pods, if there are any. A soft one counts even if pods have given it up in a plan
         (S-33)."""
-        kinds = dict.fromkeys((pod.namespace, pod.shape, pod.of_new_nodes) for pod in self._problem.pods)
+        kinds = dict.fromkeys((*pod.shape_key, pod.of_new_nodes) for pod in self._problem.pods)
         found = ((kind, self._spreads_of(*kind)) for kind in kinds)
         return {kind: spreads for kind, spreads in found if spreads.rules or spreads.counts}
 

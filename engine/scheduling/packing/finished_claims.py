@@ -27,6 +27,7 @@ from kerf.engine.scheduling.matching.requirements import Requirement, Requiremen
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.packing.packed_claim import PackedClaim
 from kerf.engine.scheduling.plan import OpenedClaim
+from kerf.engine.scheduling.problem.problem import by_name
 
 
 def final_template(claim: PackedClaim) -> NarrowedTemplate:
@@ -102,7 +103,7 @@ def opened_claim(claim: PackedClaim, launch: ClaimSpec, drivers: tuple[str, ...]
     """The claim as the plan gives it. `drivers`: those whose devices it must publish for its pods (S-160)."""
     return OpenedClaim(
         node_pool=claim.template.name,
-        pods=tuple(pod.uid for pod in sorted(claim.pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))),
+        pods=tuple(pod.uid for pod in sorted(claim.pods, key=by_name)),
         instance_types=launch.instance_types,
         requirements=launch.requirements,
         requests=dict(sorted(added(claim.requests, daemon_overhead(claim)).items())),

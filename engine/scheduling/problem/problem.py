@@ -19,6 +19,9 @@ from kerf.engine.model.settings import Settings
 from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS, Requirements
 from kerf.engine.scheduling.matching.resources import added, total
 
+ShapeKey = tuple[str, str]
+"""The namespace of a pod and the digest of its shape. Pods with equal keys are alike to every rule about pods."""
+
 
 class PendingPod(Struct, frozen=True):
     """A pod that needs a place.
@@ -48,6 +51,16 @@ class PendingPod(Struct, frozen=True):
     arrival: int = 0
     of_new_nodes: Requirements = NO_REQUIREMENTS
 
+    @property
+    def shape_key(self) -> ShapeKey:
+        """Equal for pods that are alike."""
+        return self.namespace, self.shape
+
+
+def by_name(pod: PendingPod) -> tuple[str, str, str]:
+    """The order in which plans list pods."""
+    return pod.namespace, pod.name, pod.uid
+
 
 class BoundPod(Struct, frozen=True):
     """A pod on a node that is not one of this pass. `node`: a `NodeInput.name`. Pods that have ended are left out.
@@ -60,6 +73,11 @@ class BoundPod(Struct, frozen=True):
     node: str
     terminating: bool = False
     name: str = ""
+
+    @property
+    def shape_key(self) -> ShapeKey:
+        """Equal for pods that are alike."""
+        return self.namespace, self.shape
 
 
 class PoolInput(Struct, frozen=True):

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from kerf.engine.scheduling.kube_scheduler.binding_order import BindingOrder, PlacedPod, may_wait_for_others
 from kerf.engine.scheduling.kube_scheduler.interpod_counts import InterpodCounts
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, ShapeKey
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo, planned_node
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem, ShapeKey
 from tests.support.strategies.more_choice import pair
 
 SEEDS = 120

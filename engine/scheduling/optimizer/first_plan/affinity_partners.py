@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from kerf.engine.scheduling.matching.label_selectors import required_affinity_selectors
+from kerf.engine.scheduling.optimizer.pods_by_label import PodsByLabel
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem.problem import PendingPod, Problem
+from kerf.engine.scheduling.problem.problem import PendingPod, Problem, ShapeKey
 
 MAX_BESIDE = 250
 """For at most so many followers it is found out how many of them fit beside a partner."""
@@ -25,9 +26,8 @@ def affinity_partners(problem: Problem, group: Collection[str]) -> frozenset[str
     with one another."""
     first = next(pod for pod in problem.pods if pod.uid in group)
     selectors = required_affinity_selectors(problem.shapes[first.shape], first.namespace, problem.namespaces)
-    shape_keys = {(pod.namespace, pod.shape) for pod in problem.pods} if selectors else ()
-    partners = {key for key in shape_keys if any(s.selects(key[0], problem.shapes[key[1]].labels) for s in selectors)}
-    return frozenset(pod.uid for pod in problem.pods if (pod.namespace, pod.shape) in partners)
+    by_label = PodsByLabel(problem, {pod.shape_key for pod in problem.pods} if selectors else ())
+    return _of_kinds(problem, {key for selector in selectors for key in by_label.selected(selector)})
 
 
 def in_turn(
@@ -51,16 +51,19 @@ def in_turn(
 
 def pods_alike(problem: Problem, uids: Collection[str]) -> frozenset[str]:
     """All pods (uids) of the kinds of these."""
-    shape_keys = {(pod.namespace, pod.shape) for pod in problem.pods if pod.uid in uids}
-    return frozenset(pod.uid for pod in problem.pods if (pod.namespace, pod.shape) in shape_keys)
+    return _of_kinds(problem, {pod.shape_key for pod in problem.pods if pod.uid in uids})
+
+
+def _of_kinds(problem: Problem, shape_keys: Collection[ShapeKey]) -> frozenset[str]:
+    return frozenset(pod.uid for pod in problem.pods if pod.shape_key in shape_keys)
 
 
 def _mixed(uids: Iterable[str], pods: Mapping[str, PendingPod], pending: Collection[str]) -> list[PendingPod]:
     """The pods in such an order that any few in a row are of all kinds in proportion; of each kind first those that are
     pending."""
-    by_kind: dict[tuple[str, str], list[PendingPod]] = {}
+    by_kind: dict[ShapeKey, list[PendingPod]] = {}
     for pod in map(pods.__getitem__, sorted(uids, key=lambda uid: (uid not in pending, uid))):
-        by_kind.setdefault((pod.namespace, pod.shape), []).append(pod)
+        by_kind.setdefault(pod.shape_key, []).append(pod)
     mixed = [((n + 0.5) / len(alike), pod.uid) for alike in by_kind.values() for n, pod in enumerate(alike)]
     return [pods[uid] for _, uid in sorted(mixed)]
 

@@ -161,7 +161,7 @@ def kinds(problem: Problem) -> list[frozenset[str]]:
     """The pods (uids) of each kind, those of the largest kind first."""
     by_kind: dict[tuple[str, str], set[str]] = {}
     for pod in problem.pods:
-        by_kind.setdefault((pod.namespace, pod.shape), set()).add(pod.uid)
+        by_kind.setdefault(pod.shape_key, set()).add(pod.uid)
     return sorted(map(frozenset, by_kind.values()), key=lambda uids: (-len(uids), min(uids)))
 
 

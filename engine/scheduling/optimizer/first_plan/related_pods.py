@@ -19,11 +19,11 @@ def problem_of_related_pods(problem: Problem, uids: Iterable[str]) -> Problem:
     part helps none in the whole; one that does help must be tried there, too.
     """
     chosen = frozenset(uids)
-    shape_keys = dict.fromkeys((pod.namespace, pod.shape) for pod in problem.pods)
+    shape_keys = dict.fromkeys(pod.shape_key for pod in problem.pods)
     selectors = {key: shape_selectors(problem.shapes[key[1]], key[0], problem.namespaces) for key in shape_keys}
-    chosen_keys = {(pod.namespace, pod.shape) for pod in problem.pods if pod.uid in chosen}
+    chosen_keys = {pod.shape_key for pod in problem.pods if pod.uid in chosen}
     of_chosen, of_all = PodsByLabel(problem, chosen_keys), PodsByLabel(problem, shape_keys)
     selected = {other for key in chosen_keys for selector in selectors[key] for other in of_all.selected(selector)}
     selecting = {key for key in shape_keys if any(map(of_chosen.selected, selectors[key]))}
     related = chosen_keys | selected | selecting
-    return replace(problem, pods=tuple(pod for pod in problem.pods if (pod.namespace, pod.shape) in related))
+    return replace(problem, pods=tuple(pod for pod in problem.pods if pod.shape_key in related))

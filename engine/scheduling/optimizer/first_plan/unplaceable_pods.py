@@ -21,7 +21,6 @@ from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.labels import CAPACITY_TYPE, HOSTNAME, WELL_KNOWN, ZONE, normalise
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.launchable.templates import PLANNING_ONLY_LABELS
 from kerf.engine.scheduling.matching.label_selectors import (
     PodSelector,
@@ -34,8 +33,8 @@ from kerf.engine.scheduling.optimizer.first_plan.problem_changes import pending_
 from kerf.engine.scheduling.optimizer.pods_by_label import PodsByLabel
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import usable_pools
-from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD, alternatives_of, spread_keys
-from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem
+from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD, alternatives_of, hard_keys, spread_keys
+from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem, ShapeKey
 
 DOMAIN_KEYS = ZONE, CAPACITY_TYPE
 """The topology keys with a fixed set of domains: each new node is in one for which there is an offering."""
@@ -67,9 +66,9 @@ class UnplaceablePods:
         self._problem = problem
         self._pods: dict[ShapeKey, list[PendingPod]] = defaultdict(list)
         for pod in problem.pods:
-            self._pods[pod.namespace, pod.shape].append(pod)
+            self._pods[pod.shape_key].append(pod)
         self._waiting_by_label = PodsByLabel(problem, self._pods)
-        bound = {(pod.namespace, pod.shape) for pod in problem.bound if not pod.terminating}
+        bound = {pod.shape_key for pod in problem.bound if not pod.terminating}
         self._bound_by_label = PodsByLabel(problem, bound)
         self._domains = {key: _domains(problem, key) for key in DOMAIN_KEYS}
         self._limits = list(self._all_limits())
@@ -142,7 +141,7 @@ class UnplaceablePods:
         pods_on: dict[ShapeKey, Counter[str]] = defaultdict(Counter)
         for pod in self._problem.bound if rules else ():
             if not pod.terminating:
-                pods_on[pod.namespace, pod.shape][pod.node] += 1
+                pods_on[pod.shape_key][pod.node] += 1
         nodes = {node.name: node for node in (*self._problem.nodes, *self._problem.leaving)}
         for rule, shape_keys in rules.items():
             pods = tuple(pod for shape_key in shape_keys for pod in self._pods[shape_key])
@@ -188,10 +187,9 @@ class UnplaceablePods:
         return {domain for domain in domains if any(alternative.get(key).has(domain) for alternative in asked)}
 
 
-def _hard_spread_keys(shape: PodShape) -> set[str]:
+def _hard_spread_keys(shape: PodShape) -> frozenset[str]:
     """The labels that the pod must be spread over, but for those that nodes may have unlisted."""
-    hard = (constraint for constraint in shape.spread if constraint.when_unsatisfiable == HARD_SPREAD)
-    return {normalise(constraint.topology_key) for constraint in hard} - WELL_KNOWN - {HOSTNAME, *PLANNING_ONLY_LABELS}
+    return hard_keys(shape) - WELL_KNOWN - {*PLANNING_ONLY_LABELS}
 
 
 def _known_labels(problem: Problem) -> frozenset[str]:

@@ -13,13 +13,12 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import Resources
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.kube_scheduler.scheduler import new_node_name
 from kerf.engine.scheduling.launchable.compiled_catalogue import bits
 from kerf.engine.scheduling.optimizer.effort import TOUCHES_PER_NODE_SET
 from kerf.engine.scheduling.optimizer.node_sets.new_nodes import NewNode
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSets
-from kerf.engine.scheduling.problem.problem import PendingPod
+from kerf.engine.scheduling.problem.problem import PendingPod, ShapeKey
 
 SCORED_RESOURCES = ("cpu", "memory")
 """The resources by which kube-scheduler scores nodes."""
@@ -132,7 +131,7 @@ class _PodQueue:
         self._node_numbers = [None if pod.uid in unbound else numbers[node_of[pod.uid]] for pod in self.pods]
         self._positions: dict[ShapeKey, list[int]] = {}
         for position, pod in enumerate(self.pods):
-            self._positions.setdefault((pod.namespace, pod.shape), []).append(position)
+            self._positions.setdefault(pod.shape_key, []).append(position)
         self.first_of_shape = [self.pods[positions[0]] for positions in self._positions.values()]
 
     def lots(self, admitted: Sequence[int]) -> Iterator[PodLot]:

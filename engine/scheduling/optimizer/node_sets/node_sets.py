@@ -233,7 +233,7 @@ class NodeSets:
 
     def max_pods_per_node(self, pod: PendingPod) -> int:
         """How many pods like this one their own rules allow on one node; 0: any number."""
-        return max_pods_per_node((pod.namespace, pod.shape), self._problem)
+        return max_pods_per_node(pod.shape_key, self._problem)
 
     # ── other nodes in the place of one ──────────────────────────────────────
 
@@ -259,8 +259,7 @@ class NodeSets:
         where other pods are."""
         pods = (self._pods[uid] for uid in node_set.pods_on([number]))
         return node_set.nodes[number].fixed or any(
-            (pod.namespace, pod.shape) not in self.independent or self._problem.shapes[pod.shape].preferred_terms
-            for pod in pods
+            pod.shape_key not in self.independent or self._problem.shapes[pod.shape].preferred_terms for pod in pods
         )
 
     def smaller(self, node_set: NodeSet, number: int) -> Iterator[NewNode]:

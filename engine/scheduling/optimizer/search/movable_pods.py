@@ -20,7 +20,6 @@ from msgspec import Struct
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import PodShape, Toleration
 from kerf.engine.model.labels import HOSTNAME, normalise
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, spread_selector, term_selector
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, TOLERATES_PREFER_NO_SCHEDULE, untolerated
@@ -29,7 +28,7 @@ from kerf.engine.scheduling.optimizer.pods_by_label import PodsByLabel
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.pods.pod_classes import RESPECT
 from kerf.engine.scheduling.pods.pod_requirements import requirements_of
-from kerf.engine.scheduling.problem.problem import PendingPod, Problem
+from kerf.engine.scheduling.problem.problem import PendingPod, Problem, ShapeKey
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -67,15 +66,13 @@ class MovablePods:
 
     def kind_for_any_node(self, pod: PendingPod) -> PodKind | None:
         """As what a pod may move to any node; None if it may not."""
-        shape_key = pod.namespace, pod.shape
-        return self._kind(pod, ()) if shape_key in self._independent else None
+        return self._kind(pod, ()) if pod.shape_key in self._independent else None
 
     def kind_beside(self, pod: PendingPod, claim: OpenedClaim) -> PodKind | None:
         """As what a pod may move from this claim, where it is, to another node like it; None if it may not."""
-        shape_key = pod.namespace, pod.shape
-        if shape_key in self._independent:
+        if pod.shape_key in self._independent:
             return self._kind(pod, ())
-        ties = self._ties.get(shape_key)
+        ties = self._ties.get(pod.shape_key)
         if ties is None:
             return None
         bound = {constraint.key: constraint for constraint in claim.constraints if constraint.key in ties.keys}
@@ -91,8 +88,7 @@ class MovablePods:
         tolerations = self._problem.shapes[pod.shape].tolerations
         # It gave up keeping off soft taints in the first plan (S-33). So it may in others, and they lose nothing.
         soft = any(taint.effect == PREFER_NO_SCHEDULE for taint in untolerated(pool.taints, tolerations))
-        shape_key = pod.namespace, pod.shape
-        key = shape_key, pool.weight, labels, soft
+        key = pod.shape_key, pool.weight, labels, soft
         if key not in self._kinds:
             tolerations += (TOLERATES_PREFER_NO_SCHEDULE,) if soft else ()
             self._kinds[key] = self._new_kind(pod, tolerations, pool.weight, labels, max_per_node)
@@ -101,7 +97,7 @@ class MovablePods:
     def _new_kind(
         self, pod: PendingPod, tolerations: tuple[Toleration, ...], weight: int, labels: Labels, max_per_node: int
     ) -> PodKind | None:
-        shape, shape_key = self._problem.shapes[pod.shape], (pod.namespace, pod.shape)
+        shape, shape_key = self._problem.shapes[pod.shape], pod.shape_key
         asked = requirements_of(shape, self._problem.settings.preference_policy == RESPECT).merged(pod.of_new_nodes)
         kind = PodKind(
             self._options.amounts(shape.requests),
@@ -123,8 +119,8 @@ class MovablePods:
 
 def _topology_ties(problem: Problem) -> dict[ShapeKey, TopologyTies | None]:
     """The ties of all waiting pods by shape key; None for pods that cannot be moved by themselves."""
-    waiting = sorted({(pod.namespace, pod.shape) for pod in problem.pods})
-    present = sorted({*waiting, *((pod.namespace, pod.shape) for pod in problem.bound)})
+    waiting = sorted({pod.shape_key for pod in problem.pods})
+    present = sorted({*waiting, *(pod.shape_key for pod in problem.bound)})
     rules_of = {shape_key: tuple(_topology_rules(problem, *shape_key)) for shape_key in present}
     by_label = PodsByLabel(problem, present)
     keys: dict[ShapeKey, set[str]] = {shape_key: set() for shape_key in present}

@@ -32,6 +32,7 @@ from kerf.engine.scheduling.optimizer.alternative_plans import (
     assembled,
     candidate_of_plan,
     may_replace,
+    placements,
     total_price,
 )
 from kerf.engine.scheduling.optimizer.effort import Effort, planning_touches
@@ -49,7 +50,7 @@ from kerf.engine.scheduling.optimizer.spread_judge import SpreadJudge
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan, usable_pools
 from kerf.engine.scheduling.pods.pod_requirements import topology_keys
-from kerf.engine.scheduling.problem.problem import PendingPod, Problem
+from kerf.engine.scheduling.problem.problem import PendingPod, Problem, by_name
 
 CLOSE_TO_BOUND = 1.005
 """The search stops at a plan that costs at most this factor of the lower bound."""
@@ -135,7 +136,7 @@ class Search:
             if claim is None or claim.price > node.claim.price + TOLERANCE:
                 return None
             claims.append(CandidateClaim(claim, -1, problem))
-        base = Plan(placements=self._plan_of_node_set.placements(node_set))
+        base = Plan(placements=placements(self._problem, node_set.bindings.node_of))
         # Where topology matters, that kube-scheduler's model found one order is not enough: it may be the only one.
         related = any(shape.spread or shape.affinity for shape in self._problem.shapes.values())
         candidate = AlternativePlan(self._problem, base, tuple(claims))
@@ -255,7 +256,7 @@ class Search:
         """The base with `kept` of its claims and the `moving` pods in new groups, if it costs less than `below`."""
         self._effort.charge(len(moving) + len(kept))
         pods: dict[PodKind, list[PendingPod]] = {}
-        for pod in sorted(map(self._pods.__getitem__, moving), key=lambda each: (each.namespace, each.name, each.uid)):
+        for pod in sorted(map(self._pods.__getitem__, moving), key=by_name):
             pods.setdefault(moving[pod.uid], []).append(pod)
         counts = [len(alike) for alike in pods.values()]
         regrouping = Regrouping(self._options, list(pods), counts, self._known_groups)
@@ -363,8 +364,8 @@ class Search:
 def _with_kinds_ahead(problem: Problem, uids: frozenset[str]) -> Problem:
     """The problem with these pods (uids), and all that are like them, placed before the others."""
     first = max(pod.ahead for pod in problem.pods) + 1
-    kinds = {(pod.namespace, pod.shape) for pod in problem.pods if pod.uid in uids}
+    kinds = {pod.shape_key for pod in problem.pods if pod.uid in uids}
     return replace(
         problem,
-        pods=tuple(replace(p, ahead=first) if (p.namespace, p.shape) in kinds else p for p in problem.pods),
+        pods=tuple(replace(p, ahead=first) if p.shape_key in kinds else p for p in problem.pods),
     )

@@ -20,7 +20,7 @@ from kerf.engine.scheduling.optimizer.partial_problems import (
 from kerf.engine.scheduling.optimizer.search.regrouping import PodGroup
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem.problem import PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.problem.problem import PendingPod, PoolInput, Problem, by_name
 
 
 class SingleClaims:
@@ -45,8 +45,7 @@ class SingleClaims:
             self._claims[key] = claim
         if claim is None:
             return None
-        pods = sorted(problem.pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))
-        return replace(claim, pods=tuple(pod.uid for pod in pods))
+        return replace(claim, pods=tuple(pod.uid for pod in sorted(problem.pods, key=by_name)))
 
     def of_groups(
         self,

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint
 from kerf.engine.scheduling.kube_scheduler.interpod_counts import InterpodCounts
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.kube_scheduler.plan_binding import PlanBinding
 from kerf.engine.scheduling.optimizer.first_plan import first_plan as module
 from kerf.engine.scheduling.optimizer.first_plan.first_plan import first_plan
@@ -18,7 +17,7 @@ from kerf.engine.scheduling.optimizer.first_plan.problem_changes import LARGE_PR
 from kerf.engine.scheduling.optimizer.first_plan.unplaceable_pods import UnplaceablePods
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem.problem import NodeInput, Problem
+from kerf.engine.scheduling.problem.problem import NodeInput, Problem, ShapeKey
 from tests.support.scenarios.problems import GI, ZONES, Workloads, ladder, pool, problem, shape, spec
 
 APP = {"app": "x"}
