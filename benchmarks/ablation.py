@@ -92,7 +92,7 @@ ABLATIONS: dict[str, dict[str, object]] = {
     "joined sorts": {
         f"{SETS}.larger_sets._joined_sorts": lambda _, node_set, one, sorts: (one, list(next(iter(sorts))))
     },
-    "roomier nodes": {f"{SETS}.new_nodes.NewNodes.roomier": gives(())},
+    "roomier nodes": {f"{SETS}.new_nodes.NewNode.roomier": ()},
     "one more node": {f"{SETS}.larger_sets.MAX_TYPES_ADDED": 0},
     "trails of cheap sets": {f"{SETS}.node_set_search.CHEAP_TURN_EVERY": 10**9},
     "binds in some order": {f"{SEARCH}.Search._binds_in_some_order": gives(True)},

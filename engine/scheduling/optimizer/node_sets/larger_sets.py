@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE
 from kerf.engine.scheduling.optimizer.node_sets.leftover_estimate import NODES_PER_TOUCH, LeftoverEstimate
-from kerf.engine.scheduling.optimizer.node_sets.new_nodes import NewNode
+from kerf.engine.scheduling.optimizer.node_sets.new_nodes import NewNode, likeness
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSets, price_of_nodes
 
 MAX_TYPES_ADDED = 8
@@ -42,7 +42,7 @@ def larger_sets(
         touches += 1 + len(nodes) // NODES_PER_TOUCH
         price = price_of_nodes(nodes)
         if price < below - TOLERANCE:
-            distinct.setdefault(node_sets.new_nodes.likeness(nodes), (price, nodes))
+            distinct.setdefault(likeness(nodes), (price, nodes))
     cheapest = sorted(distinct.values(), key=lambda each: each[0])
     by_unbound: dict[int, list[Nodes]] = {}
     for _, nodes in cheapest:
@@ -71,16 +71,16 @@ def _mixed(promising: Sequence[Nodes], cheapest: Sequence[Nodes]) -> Iterator[No
 def _all_larger(node_sets: NodeSets, node_set: NodeSet, further: Sequence[NewNode]) -> Iterator[Nodes]:
     nodes = node_set.nodes
     for node in dict.fromkeys(new_node for new_node in nodes if not new_node.fixed):
-        for size in node_sets.new_nodes.sizes(node)[:MAX_TYPES_ADDED]:
+        for size in node.sizes[:MAX_TYPES_ADDED]:
             yield (*nodes, size)
     for node in dict.fromkeys(further):
-        for size in node_sets.new_nodes.sizes(node)[:MAX_UNIFORM_SETS]:
+        for size in node.sizes[:MAX_UNIFORM_SETS]:
             for count in sorted({1, (len(further) + 1) // 2, len(further)}):
                 yield (*nodes, *[size] * count)
     first: dict[int, int] = {}  # of each kind of node: changing one of several alike nodes is enough
     for number, node in enumerate(nodes):
         if first.setdefault(node.kind, number) == number:
-            for larger in node_sets.new_nodes.roomier(node):
+            for larger in node.roomier:
                 yield (*nodes[:number], larger, *nodes[number + 1 :])
     yield from _uniform(node_sets, node_set)
 

@@ -88,7 +88,7 @@ class LeftoverEstimate:
             for node in nodes:
                 if node.kind not in self._admitted:
                     self._admitted[node.kind] = self._admission.admitted(node)
-                    free = self._node_sets.new_nodes.info(node).free
+                    free = node.info.free
                     self._rooms[node.kind] = tuple(free.get(name, 0) for name in SCORED_RESOURCES)
                     self.touches += self._admission.touches
         return counts
@@ -198,7 +198,7 @@ class NodeAdmission:
 
     def admitted(self, node: NewNode) -> int:
         """The pods that may go to the node, as a bit set."""
-        room = self._node_sets.new_nodes.info(node).free
+        room = node.info.free
         if any(amount < 0 for amount in room.values()):
             return 0
         admitted = self._all

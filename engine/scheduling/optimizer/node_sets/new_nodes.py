@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,32 +23,69 @@ ROOM_FACTORS = (1.0, 1.2, 1.45, 1.95, 2.95, 3.9)
 """How many times the room of a node a larger type in its place has, at least."""
 
 
-class NewNode(Struct, frozen=True, eq=False):
+class NewNode(Struct, frozen=True, eq=False, dict=True):
     """A node to be launched. Nodes that are alike are one object; `kind` is its number.
 
     `claim`: the claim as it was planned, without its pods; its types begin with the smallest that the node may be, and
     are sorted by price. `fixed`: the claim holds reservations, so the node stays as it is. `max_counted`: what the node
-    may count against the limits of its NodePool, at most.
+    may count against the limits of its NodePool, at most. `made_by`: what makes the nodes of its problem.
     """
 
     kind: int
     claim: OpenedClaim
     fixed: bool
     max_counted: Resources
+    made_by: NewNodes
+
+    @cached_property
+    def info(self) -> NodeInfo:
+        """The node as kube-scheduler sees it before any pod is bound."""
+        return self.made_by.info_of(self)
+
+    @cached_property
+    def likeness(self) -> int:
+        """Equal for nodes that are the same to the scheduler."""
+        key = tuple(sorted(self.info.labels.items())), self.info.taints, tuple(sorted(self.info.free.items()))
+        return self.made_by.alike.setdefault(key, len(self.made_by.alike))
+
+    @cached_property
+    def sizes(self) -> tuple[NewNode, ...]:
+        """The node as each type that its constraints allow, cheapest first; none if it is fixed."""
+        sizes = tuple(self.made_by.sizes_of(self))
+        self.made_by.touches += TOUCHES_PER_TYPE * len(sizes)
+        return sizes
+
+    @cached_property
+    def roomier(self) -> tuple[NewNode, ...]:
+        """Dearer types in its place: for each of `ROOM_FACTORS` the cheapest with that much more CPU, or memory."""
+        here = _cpu_and_memory(self)
+        dearer = [(_cpu_and_memory(size), size) for size in self.sizes if size.claim.price > self.claim.price]
+        larger = (
+            next((size for room, size in dearer if room[column] > amount * factor), None)
+            for factor in ROOM_FACTORS
+            for column, amount in enumerate(here)
+        )
+        return tuple(dict.fromkeys(size for size in larger if size is not None))
+
+
+def _cpu_and_memory(node: NewNode) -> tuple[int, int]:
+    return node.info.free.get("cpu", 0), node.info.free.get("memory", 0)
+
+
+def likeness(nodes: Iterable[NewNode]) -> tuple[int, ...]:
+    """Equal for sets of nodes that are the same to the scheduler."""
+    return tuple(sorted([node.likeness for node in nodes]))
 
 
 class NewNodes:
-    """Makes the new nodes of one problem. `touches`: what `sizes` cost so far."""
+    """Makes the new nodes of one problem. `touches`: what `NewNode.sizes` cost so far. `alike`: the numbers that
+    `NewNode.likeness` gives."""
 
     def __init__(self, problem: Problem, options: InstanceOptions, daemons: tuple[Daemon, ...]) -> None:
         self._problem, self._options, self._daemons = problem, options, daemons
         self._pools = {pool.pool.name: pool for pool in problem.pools}
         self._nodes: dict[object, NewNode] = {}
-        self._infos: dict[int, NodeInfo] = {}
-        self._sizes: dict[int, tuple[NewNode, ...]] = {}
-        self._roomier: dict[int, tuple[NewNode, ...]] = {}
-        self._likeness: dict[int, int] = {}
-        self._alike: dict[object, int] = {}
+        self.alike: dict[object, int] = {}
         self.touches = 0
 
     def of_claims(self, claims: Iterable[OpenedClaim]) -> tuple[NewNode, ...]:
@@ -59,34 +97,12 @@ class NewNodes:
         max_counted = counted(self._problem, self._pools[claim.node_pool], [claim])
         return self._interned(claim, bool(claim.reservations), max_counted)
 
-    def info(self, node: NewNode) -> NodeInfo:
-        """The node as kube-scheduler sees it before any pod is bound."""
-        info = self._infos.get(node.kind)
-        if info is None:
-            info = self._infos[node.kind] = planned_node("", node.claim, self._daemons, self._problem, node.kind)
-        return info
+    def info_of(self, node: NewNode) -> NodeInfo:
+        """See `NewNode.info`."""
+        return planned_node("", node.claim, self._daemons, self._problem, node.kind)
 
-    def likeness(self, nodes: Iterable[NewNode]) -> tuple[int, ...]:
-        """Equal for sets of nodes that are the same to the scheduler."""
-        return tuple(sorted(self._likeness_of(node) for node in nodes))
-
-    def _likeness_of(self, node: NewNode) -> int:
-        likeness = self._likeness.get(node.kind)
-        if likeness is None:
-            info = self.info(node)
-            key = tuple(sorted(info.labels.items())), info.taints, tuple(sorted(info.free.items()))
-            likeness = self._likeness[node.kind] = self._alike.setdefault(key, len(self._alike))
-        return likeness
-
-    def sizes(self, node: NewNode) -> tuple[NewNode, ...]:
-        """The node as each type that its constraints allow, cheapest first; none if it is fixed."""
-        sizes = self._sizes.get(node.kind)
-        if sizes is None:
-            sizes = self._sizes[node.kind] = tuple(self._all_sizes(node))
-            self.touches += TOUCHES_PER_TYPE * len(sizes)
-        return sizes
-
-    def _all_sizes(self, node: NewNode) -> Iterator[NewNode]:
+    def sizes_of(self, node: NewNode) -> Iterator[NewNode]:
+        """See `NewNode.sizes`."""
         claim = node.claim
         number = self._options.numbers.get(claim.node_pool)
         if node.fixed or number is None:
@@ -110,28 +126,6 @@ class NewNodes:
             if math.isfinite(price):
                 sized = replace(claim, instance_types=names[index:], price=price, capacity_types=capacity_types)
                 yield self._interned(sized, False, node.max_counted)
-
-    def roomier(self, node: NewNode) -> tuple[NewNode, ...]:
-        """Dearer types in its place: for each of `ROOM_FACTORS` the cheapest with that much more CPU, or memory."""
-        roomier = self._roomier.get(node.kind)
-        if roomier is None:
-            roomier = self._roomier[node.kind] = tuple(dict.fromkeys(self._all_roomier(node)))
-        return roomier
-
-    def _all_roomier(self, node: NewNode) -> Iterator[NewNode]:
-        here = self._cpu_and_memory(node)
-        dearer = [
-            (self._cpu_and_memory(size), size) for size in self.sizes(node) if size.claim.price > node.claim.price
-        ]
-        for factor in ROOM_FACTORS:
-            for column, amount in enumerate(here):
-                larger = next((size for room, size in dearer if room[column] > amount * factor), None)
-                if larger is not None:
-                    yield larger
-
-    def _cpu_and_memory(self, node: NewNode) -> tuple[int, int]:
-        free = self.info(node).free
-        return free.get("cpu", 0), free.get("memory", 0)
 
     def joined(self, a: NewNode, b: NewNode) -> NewNode | None:
         """A node with the constraints and labels of both, whatever its size; None if these contradict each other."""
@@ -167,7 +161,7 @@ class NewNodes:
         )
         node = self._nodes.get(key)
         if node is None:
-            node = NewNode(len(self._nodes), replace(claim, pods=(), requests={}), fixed, max_counted)
+            node = NewNode(len(self._nodes), replace(claim, pods=(), requests={}), fixed, max_counted, self)
             self._nodes[key] = node
         return node
 

@@ -14,7 +14,7 @@ from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_V
 from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE
 from kerf.engine.scheduling.optimizer.effort import Effort
 from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger_sets
-from kerf.engine.scheduling.optimizer.node_sets.new_nodes import NewNode
+from kerf.engine.scheduling.optimizer.node_sets.new_nodes import NewNode, likeness
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSets, price_of_nodes
 
 MAX_SMALLER_TYPES = 3
@@ -142,7 +142,7 @@ class NodeSetSearch:
     def _unseen(self, node_set: NodeSet, below: float) -> Iterator[tuple[NewNode, ...]]:
         """The larger sets that are allowed and have not been tried in any trail."""
         for nodes in self._larger(node_set, below):
-            key = self._node_sets.new_nodes.likeness(nodes)
+            key = likeness(nodes)
             if key not in self._seen and self._node_sets.allowed(nodes):
                 self._seen.add(key)
                 yield nodes

@@ -161,7 +161,7 @@ class NodeSets:
             yield number, bindings
 
     def _infos(self, nodes: Iterable[NewNode]) -> list[NodeInfo]:
-        return [self.new_nodes.info(node).copy(new_node_name(number)) for number, node in enumerate(nodes)]
+        return [node.info.copy(new_node_name(number)) for number, node in enumerate(nodes)]
 
     def later_failures(self, node_set: NodeSet) -> Iterator[NodeSet]:
         """The same nodes with the bindings of each later variant that leaves a pod unbound; not all of them if the
@@ -186,7 +186,7 @@ class NodeSets:
             return False
         for weight, needed in self._on_weight.items():
             heavy = [node for node in nodes if self._pools[node.claim.node_pool].pool.weight >= weight]
-            if not fits(needed, total(self.new_nodes.info(node).free for node in heavy)):
+            if not fits(needed, total(node.info.free for node in heavy)):
                 return False
         return True
 
@@ -206,15 +206,13 @@ class NodeSets:
 
     def admits(self, node: NewNode, pod: PendingPod) -> bool:
         """Whether the pod may go to the node, if there is room for it."""
-        return self._scheduler.class_of(pod, True).may_go_to(self.new_nodes.info(node))
+        return self._scheduler.class_of(pod, True).may_go_to(node.info)
 
     def fits_nowhere(self, uid: str, nodes: Iterable[NewNode]) -> bool:
         """Whether a pod may go to no existing node and to none of these, whatever their size, even if it were alone."""
         pod_class = self._scheduler.class_of(self._pods[uid], True)
-        sizes = (size for node in nodes for size in (node, *self.new_nodes.sizes(node)))
-        return not pod_class.feasible_nodes and all(
-            pod_class.scores_on(self.new_nodes.info(size)) is None for size in sizes
-        )
+        sizes = (size for node in nodes for size in (node, *node.sizes))
+        return not pod_class.feasible_nodes and all(pod_class.scores_on(size.info) is None for size in sizes)
 
     def price_alone(self, uid: str, nodes: Iterable[NewNode]) -> float:
         """What the cheapest node for one pod costs, of all sizes of these nodes; infinite if it fits on none."""
@@ -222,11 +220,7 @@ class NodeSets:
         needed = {**self.requests(pod), "pods": 1}
 
         def cheapest(node: NewNode) -> float:
-            fitting = (
-                size
-                for size in self.new_nodes.sizes(node)
-                if fits(needed, self.new_nodes.info(size).free) and self.admits(size, pod)
-            )
+            fitting = (size for size in node.sizes if fits(needed, size.info.free) and self.admits(size, pod))
             return next((size.claim.price for size in fitting), math.inf)
 
         return min(map(cheapest, dict.fromkeys(nodes)), default=math.inf)
@@ -246,8 +240,8 @@ class NodeSets:
         needed = self._needed([*node_set.pods_on(numbers), *node_set.bindings.unbound])
         amounts = [(name, amount) for name, amount in needed.items() if amount]
         sets: dict[tuple[float, int, int], NewNode] = {}
-        for size in self.new_nodes.sizes(node) if needed else ():
-            free = self.new_nodes.info(size).free
+        for size in node.sizes if needed else ():
+            free = size.info.free
             if all(free.get(name, 0) > 0 for name, _ in amounts):
                 for slack in UNIFORM_SLACK:
                     count = max([math.ceil(slack * amount / free[name]) for name, amount in amounts])
@@ -265,8 +259,8 @@ class NodeSets:
     def smaller(self, node_set: NodeSet, number: int) -> Iterator[NewNode]:
         """The cheaper types that have room for the pods of one node (by number), cheapest first."""
         node, needed = node_set.nodes[number], self._needed(node_set.pods_on([number]))
-        sizes = (size for size in self.new_nodes.sizes(node) if size.claim.price < node.claim.price - TOLERANCE)
-        return (size for size in sizes if fits(needed, self.new_nodes.info(size).free))
+        sizes = (size for size in node.sizes if size.claim.price < node.claim.price - TOLERANCE)
+        return (size for size in sizes if fits(needed, size.info.free))
 
     # ── further nodes ──────────────────────────────────────
 
@@ -286,7 +280,7 @@ class NodeSets:
         nodes = list(self._problem.nodes)
         usage = {name: pool_input.usage for name, pool_input in self._pools.items()}
         for number, new_node in enumerate(node_set.nodes):
-            info, name = self.new_nodes.info(new_node), new_node_name(number)
+            info, name = new_node.info, new_node_name(number)
             labels = {**info.labels, HOSTNAME: name}
             nodes.append(NodeInput(name, "", labels, info.taints, info.free, True, self._reserved))
             pool = new_node.claim.node_pool

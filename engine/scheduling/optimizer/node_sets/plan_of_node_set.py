@@ -40,7 +40,7 @@ class PlanOfNodeSet:
         """The plan before its claims are planned again: each is what its node will be."""
         claims = []
         for node, pods in self._pods_on_nodes(node_set):
-            labels = self._node_sets.new_nodes.info(node).labels
+            labels = node.info.labels
             settled = Requirements.of_labels({key: labels[key] for key in self._topology_keys if key in labels})
             constraints = tuple(Requirements(node.claim.constraints).merged(settled))
             claims.append(replace(node.claim, pods=tuple(pod.uid for pod in pods), constraints=constraints))
@@ -77,7 +77,7 @@ class PlanOfNodeSet:
     def _problem_of(self, node: NewNode, pods: Sequence[PendingPod]) -> Problem:
         claim = node.claim
         pool = self._pools[claim.node_pool]
-        labels = self._node_sets.new_nodes.info(node).labels
+        labels = node.info.labels
         problem = problem_on_node(
             self._problem,
             {key: labels[key] for key in self._kept_labels(node, pods) if key in labels},

@@ -34,7 +34,7 @@ def test_a_node_admits_the_pods_that_it_has_room_for_and_that_may_go_there() -> 
     asked = problem(work, ladder(2, 8), pool("open", labels={"tainted": "no"}), tainted)
     node_sets, node_set = started(asked)
     admission = NodeAdmission(node_sets, asked.pods)
-    kinds = {size.kind: size for node in node_set.nodes for size in node_sets.new_nodes.sizes(node)}
+    kinds = {size.kind: size for node in node_set.nodes for size in node.sizes}
     assert len(kinds) > 2
     for node in kinds.values():
         names = {pod.name.split("-")[0] for n, pod in enumerate(asked.pods) if admission.admitted(node) >> n & 1}
@@ -43,7 +43,7 @@ def test_a_node_admits_the_pods_that_it_has_room_for_and_that_may_go_there() -> 
             assert names == {"tolerant"}
         else:
             here = {"small", "large", "wide"} if roomy else {"small"}
-            assert names == here | ({"elsewhere"} if node_sets.new_nodes.info(node).labels[lbl.ZONE] == "z2" else set())
+            assert names == here | ({"elsewhere"} if node.info.labels[lbl.ZONE] == "z2" else set())
 
 
 def test_estimating_a_larger_set_is_charged_even_if_it_is_too_dear_to_be_tried() -> None:

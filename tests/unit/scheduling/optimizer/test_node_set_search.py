@@ -45,7 +45,7 @@ def node_sets_of(asked: Problem, effort: Effort | None = None) -> NodeSets:
 def sized(node_sets: NodeSets, asked: Problem, kind: str, count: int) -> tuple[NewNode, ...]:
     """So many nodes of a type."""
     (first, *_) = node_sets.new_nodes.of_claims(plan(asked).claims)
-    return tuple(e for e in node_sets.new_nodes.sizes(first) if e.claim.instance_types[0] == kind) * count
+    return tuple(e for e in first.sizes if e.claim.instance_types[0] == kind) * count
 
 
 def evaluated(node_sets: NodeSets, asked: Problem, nodes: tuple[NewNode, ...]) -> NodeSet:
@@ -264,4 +264,4 @@ def test_s107_types_with_less_room_do_not_count_for_min_values(
     asked = problem(Workloads().add("web", 1, shape(1000)), Catalogue(types), two)
     node_sets = node_sets_of(asked)
     (node,) = node_sets.new_nodes.of_claims(plan(asked).claims)
-    assert [size.claim.instance_types[0] for size in node_sets.new_nodes.sizes(node)] == offered
+    assert [size.claim.instance_types[0] for size in node.sizes] == offered
