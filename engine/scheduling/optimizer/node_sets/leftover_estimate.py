@@ -24,6 +24,8 @@ SCORED_RESOURCES = ("cpu", "memory")
 """The resources by which kube-scheduler scores nodes."""
 FULLER_THAN_AVERAGE = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 """By what part the nodes that decide may be fuller than the average: what is tried to explain the unbound pods."""
+UNBOUND = -1
+"""In place of the number of a node, for pods that have none."""
 NODES_PER_TOUCH = 10
 """Counting this many nodes of a set costs one touch of effort."""
 KINDS_PER_TOUCH = 5
@@ -128,7 +130,7 @@ class _PodQueue:
         numbers = {new_node_name(number): number for number in range(len(node_set.nodes))}
         node_of, unbound = node_set.bindings.node_of, frozenset(node_set.bindings.unbound)
         self.pods = [pod for pod in node_sets.queue(node_set) if pod.uid in unbound or node_of.get(pod.uid) in numbers]
-        self._node_numbers = [None if pod.uid in unbound else numbers[node_of[pod.uid]] for pod in self.pods]
+        self._node_numbers = [UNBOUND if pod.uid in unbound else numbers[node_of[pod.uid]] for pod in self.pods]
         self._positions: dict[ShapeKey, list[int]] = {}
         for position, pod in enumerate(self.pods):
             self._positions.setdefault(pod.shape_key, []).append(position)
@@ -137,9 +139,7 @@ class _PodQueue:
     def lots(self, admitted: Sequence[int]) -> Iterator[PodLot]:
         """The lot of each shape. `admitted`: for each node the lots that may go there, as a bit set."""
         node_sets, members = self._node_sets, list(self._positions.values())
-        unbound = [
-            [position for position in positions if self._node_numbers[position] is None] for positions in members
-        ]
+        unbound = [[place for place in positions if self._node_numbers[place] == UNBOUND] for positions in members]
         before = self._requested_before({n: positions[0] for n, positions in enumerate(unbound) if positions}, admitted)
         for number, (pod, positions) in enumerate(zip(self.first_of_shape, members, strict=True)):
             requested_before = before.get(number, (0,) * len(SCORED_RESOURCES))
@@ -150,28 +150,24 @@ class _PodQueue:
         """For lots with unbound pods (by number, with the position of the first of these): what the pods of other lots
         request that come earlier and are unbound, too, or on a node where the lot may go."""
         before: dict[int, tuple[int, ...]] = {}
-        members = list(self._positions.values())
-        sums = [[0] * len(SCORED_RESOURCES) for _ in range(len(admitted) + 1)]  # by node; the last: unbound pods
+        members, columns = list(self._positions.values()), range(len(SCORED_RESOURCES))
+        sums = [[0] * len(SCORED_RESOURCES) for _ in range(len(admitted) + 1)]  # by node; the last: UNBOUND
         passed = 0
         for number, position in sorted(first.items(), key=lambda each: each[1]):
-            for earlier in range(passed, position):
-                self._add(sums, earlier, 1)
+            for pod, node in zip(self.pods[passed:position], self._node_numbers[passed:position], strict=True):
+                for column, amount in enumerate(self._scored(pod)):
+                    sums[node][column] += amount
             passed = position
-            own = [member for member in members[number] if member < position]
-            for member in own:
-                self._add(sums, member, -1)
-            open_to = [of_node for lots, of_node in zip(admitted, sums[:-1], strict=True) if lots >> number & 1]
-            before[number] = tuple(sum(column) for column in zip(*open_to, sums[-1], strict=True))
-            for member in own:
-                self._add(sums, member, 1)
+            open_to = {UNBOUND, *(node for node, lots in enumerate(admitted) if lots >> number & 1)}
+            own = sum(member < position and self._node_numbers[member] in open_to for member in members[number])
+            of_one = self._scored(self.first_of_shape[number])
+            before[number] = tuple(sum([sums[node][c] for node in open_to]) - own * of_one[c] for c in columns)
         return before
 
-    def _add(self, sums: Sequence[list[int]], position: int, sign: int) -> None:
-        """Add (or subtract) the requests of one pod to the sums of its node."""
-        requests, node = self._node_sets.requests(self.pods[position]), self._node_numbers[position]
-        of_node = sums[-1 if node is None else node]
-        for column, name in enumerate(SCORED_RESOURCES):
-            of_node[column] += sign * requests.get(name, 0)
+    def _scored(self, pod: PendingPod) -> list[int]:
+        """What a pod requests, in the order of `SCORED_RESOURCES`."""
+        requests = self._node_sets.requests(pod)
+        return [requests.get(name, 0) for name in SCORED_RESOURCES]
 
 
 class NodeAdmission:
