@@ -80,7 +80,7 @@ ABLATIONS: dict[str, dict[str, object]] = {
     "vary domains": {f"{SEARCH}.Search._with_other_domains": gives(())},
     "pools first": {f"{SEARCH}.Search._with_pools_first": gives(())},
     "preferences kept": {f"{SEARCH}.Search._keeps_preferences": gives(True)},
-    "lower bound": {f"{OPTIMIZER}.best_plan._lower_bound": gives(0.0)},
+    "lower bound": {f"{OPTIMIZER}.best_plan.lower_bound": gives(0.0)},
     "widened": {f"{SEARCH}.Search.widened": lambda self, candidate: candidate},
     "rating": {f"{CHOICE}.best": gives(None)},
     "further nodes": {f"{SEARCH}.Search.with_further_nodes": gives(None)},

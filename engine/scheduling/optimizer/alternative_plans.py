@@ -50,9 +50,14 @@ class AlternativePlan(Struct, frozen=True):
     moved: bool = False
 
     @property
+    def opened(self) -> tuple[OpenedClaim, ...]:
+        """The claims as the planner made them."""
+        return tuple(part.claim for part in self.claims)
+
+    @property
     def price(self) -> float:
         """USD per hour."""
-        return total_price(claim.claim for claim in self.claims)
+        return total_price(self.opened)
 
 
 def candidate_of_plan(problem: Problem, planned: Plan, *, narrow: bool = False) -> AlternativePlan:
@@ -68,8 +73,7 @@ def total_price(claims: Iterable[OpenedClaim]) -> float:
 
 def assembled(candidate: AlternativePlan, first: Plan) -> Plan:
     """The alternative plan as one plan. Why pods have no place is what the first plan says."""
-    claims = tuple(claim.claim for claim in candidate.claims)
-    plan = Plan(claims, candidate.base.placements, (), first.ignored, first.truncated)
+    plan = Plan(candidate.opened, candidate.base.placements, (), first.ignored, first.truncated)
     return replace(plan, unplaced=_still_unplaced(first.unplaced, plan.placed))
 
 

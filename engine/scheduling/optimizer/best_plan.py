@@ -80,10 +80,10 @@ def _optimized(problem: Problem, first: Plan, effort: int) -> TracedPlan:
     """The best plan found after the first one."""
     if not first.claims:
         return planners_own(problem, first)
-    options = InstanceOptions(problem, _requested_resources(problem))
+    options = InstanceOptions(problem)
     given = touches_for_cheaper(effort, len(problem.pods))
     steps = Effort(given)
-    bound = _lower_bound(problem, options, first)
+    bound = lower_bound(problem, options, first)
     search = Search(problem, first, options, steps, bound)
     search.run()
     steps.give(touches_for_rating(effort))
@@ -94,20 +94,9 @@ def _optimized(problem: Problem, first: Plan, effort: int) -> TracedPlan:
     whole = replace(
         best,
         first_price=total_price(first.claims),
-        lower_bound=bound if best.on_new_nodes == first.on_new_nodes else _lower_bound(problem, options, best),
+        lower_bound=bound if best.on_new_nodes == first.on_new_nodes else lower_bound(problem, options, best),
         unbound=rated.unbound if rated else (),
         rated=rated is not None,
         touches=given + touches_for_rating(effort) - steps.left,
     )
     return TracedPlan(seated(problem, whole, taken_by), partial(trace_candidate, chosen, taken_by))
-
-
-def _requested_resources(problem: Problem) -> tuple[str, ...]:
-    shapes = {pod.shape for pod in problem.pods}
-    return tuple(sorted({"pods", *(name for shape in shapes for name in problem.shapes[shape].requests)}))
-
-
-def _lower_bound(problem: Problem, options: InstanceOptions, planned: Plan) -> float:
-    """The lower bound of the price of nodes for the pods that this plan puts on new nodes."""
-    on_new = planned.on_new_nodes
-    return lower_bound(problem, options, [pod for pod in problem.pods if pod.uid in on_new])

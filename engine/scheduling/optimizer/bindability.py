@@ -142,7 +142,7 @@ class BindableChoice:
     def _cannot_be_whole(self, rated: RatedCandidate) -> bool:
         """Whether an unbound pod fits on no node at all, so that no set of nodes binds whole. For example, its local
         volume is on a node that is gone, or it asks for a label that no instance type has."""
-        nodes = self._node_sets.new_nodes.of_claims(part.claim for part in rated.candidate.claims)
+        nodes = self._node_sets.new_nodes.of_claims(rated.candidate.opened)
         return any(self._node_sets.fits_nowhere(uid, dict.fromkeys(nodes)) for uid in rated.unbound)
 
     def _starting_sets(self, candidate: AlternativePlan) -> Iterator[NodeSet]:
@@ -150,9 +150,7 @@ class BindableChoice:
         leaves unbound on the existing nodes."""
         uids = self._first.placed
         for start in (candidate, self._search.candidates[0]):
-            node_set = self._node_sets.evaluate(
-                self._node_sets.new_nodes.of_claims(part.claim for part in start.claims), uids
-            )
+            node_set = self._node_sets.evaluate(self._node_sets.new_nodes.of_claims(start.opened), uids)
             if node_set is not None:
                 yield node_set
         before = self._node_sets.evaluate((), uids) if self._problem.nodes else None

@@ -114,8 +114,7 @@ def trace_candidate(candidate: AlternativePlan, taken_by: Mapping[str, PendingPo
     Claims get their numbers in the candidate. What concerns claims of the base plan that the candidate has not is left
     out. `taken_by`: as for `CombinedTrace`.
     """
-    opened = tuple(claim.claim for claim in candidate.claims)
-    places = Plan(opened, candidate.base.placements).places
+    places = Plan(candidate.opened, candidate.base.placements).places
     whole = CombinedTrace(tracer, taken_by)
     base = {claim.base_number: number for number, claim in enumerate(candidate.claims) if claim.base_number >= 0}
     whole.add(partial(plan, candidate.problem), base, places)
@@ -124,4 +123,4 @@ def trace_candidate(candidate: AlternativePlan, taken_by: Mapping[str, PendingPo
             whole.add(partial(plan, claim.problem), {0: number}, places)
         elif claim.problem is not None:
             whole.add_types(number, claim.problem)
-    whole.finish(opened)
+    whole.finish(candidate.opened)

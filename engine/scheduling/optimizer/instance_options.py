@@ -65,11 +65,11 @@ class InstanceOption(Struct, frozen=True):
 
 class InstanceOptions:
     """The templates of a problem's NodePools (and their numbers, by name), and what a node of each type leaves for pods
-    beside its DaemonSets."""
+    beside its DaemonSets. `resources`: all that any pod requests, in the order in which amounts are given."""
 
-    def __init__(self, problem: Problem, resources: tuple[str, ...]) -> None:
-        """`resources`: all that any pod requests, in the order in which amounts are given."""
-        self.resources = resources
+    def __init__(self, problem: Problem) -> None:
+        shapes = {pod.shape for pod in problem.pods}
+        self.resources = tuple(sorted({"pods", *(name for shape in shapes for name in problem.shapes[shape].requests)}))
         daemon_sets = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
         templates = [
             template_of(pool, problem, daemon_sets, strict=problem.settings.min_values_policy == STRICT)
@@ -97,6 +97,14 @@ class InstanceOptions:
         narrowed = template.step(start or template.base, kind.requirements)
         return narrowed if isinstance(narrowed, NarrowedTemplate) and narrowed.viable & template.types else None
 
+    def narrowed_templates(self, kind: PodKind, *, any_weight: bool = False) -> dict[int, NarrowedTemplate]:
+        """The templates (by number) that such pods can go to, as their demands narrow them. Only those of NodePools of
+        the kind's weight, unless `any_weight`."""
+        templates = enumerate(self.templates)
+        numbers = [number for number, template in templates if any_weight or template.pool.weight == kind.weight]
+        found = ((number, self.narrowed(number, kind)) for number in numbers)
+        return {number: narrowed for number, narrowed in found if narrowed is not None}
+
     def prices(self, number: int, narrowed: NarrowedTemplate) -> dict[int, float]:
         """The price of the cheapest available offering of each type, in USD per hour."""
         template = self.templates[number]
@@ -122,7 +130,7 @@ class InstanceOptions:
         costs no more."""
         choices = self._choices.get(kind.demands)
         if choices is None:
-            narrowed = narrowed_templates(self, kind)
+            narrowed = self.narrowed_templates(kind)
             options = [option for number, template in narrowed.items() for option in self.front(number, template)]
             several = _without_dominated(options) if len(narrowed) > 1 else options
             choices = self._choices[kind.demands] = tuple(several)
@@ -156,17 +164,6 @@ class InstanceOptions:
                     free = added(template.catalogue.types[number].allocatable(), group.requests, -1)
                     rooms[number] = tuple(max(0, free.get(name, 0)) for name in self.resources)
         return rooms
-
-
-def narrowed_templates(
-    options: InstanceOptions, kind: PodKind, *, any_weight: bool = False
-) -> dict[int, NarrowedTemplate]:
-    """The templates (by number) that such pods can go to, as their demands narrow them. Only those of NodePools of the
-    kind's weight, unless `any_weight`."""
-    templates = enumerate(options.templates)
-    numbers = [number for number, template in templates if any_weight or template.pool.weight == kind.weight]
-    found = ((number, options.narrowed(number, kind)) for number in numbers)
-    return {number: narrowed for number, narrowed in found if narrowed is not None}
 
 
 def _without_dominated(given: Iterable[InstanceOption]) -> Iterator[InstanceOption]:

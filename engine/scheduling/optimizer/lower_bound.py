@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.scheduling.matching.taints import TOLERATES_PREFER_NO_SCHEDULE
-from kerf.engine.scheduling.optimizer.instance_options import (
-    InstanceOptions,
-    PodKind,
-    TypeOfTemplate,
-    narrowed_templates,
-)
+from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, PodKind, TypeOfTemplate
 from kerf.engine.scheduling.optimizer.linear_relaxation import PricedNode, ResourcePrices, resource_prices
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.pods.pod_requirements import requirements_of
-from kerf.engine.scheduling.problem.problem import PendingPod, Problem
+from kerf.engine.scheduling.problem.problem import Problem
 
 
 class _PodCrowd(Struct, frozen=True):
@@ -32,14 +26,15 @@ class _PodCrowd(Struct, frozen=True):
     offers: int
 
 
-def lower_bound(problem: Problem, options: InstanceOptions, pods: Iterable[PendingPod]) -> float:
-    """A price that no nodes for these pods can undercut together, USD per hour; 0.0 if nothing can be said.
+def lower_bound(problem: Problem, options: InstanceOptions, planned: Plan) -> float:
+    """A price that no nodes for the pods which the plan puts on new nodes can undercut together, USD per hour; 0.0 if
+    nothing can be said.
 
     Constraints are only loosened, never tightened: preferences, topology, volumes, limits and alternatives of node
     affinity are left out. Crowds that have no offer in common cannot share a node, so their bounds add up.
     """
     bound = 0.0
-    for crowds in _in_disjoint_sets(_crowds(problem, options, pods)):
+    for crowds in _in_disjoint_sets(_crowds(problem, options, planned)):
         together = _unit_prices(options, crowds).total
         alone = [(_unit_prices(options, [crowd]).total, crowd.offers) for crowd in crowds if len(crowds) > 1]
         taken, disjoint = 0, []
@@ -54,8 +49,7 @@ def lower_bound(problem: Problem, options: InstanceOptions, pods: Iterable[Pendi
 def worth_of_nodes(problem: Problem, options: InstanceOptions, planned: Plan) -> float:
     """What the room of a plan's new nodes would cost at the prices of the lower bound, USD per hour. Nodes that cost
     hardly more are of good types: others would hardly be cheaper, however the pods are put on them."""
-    on_new = planned.on_new_nodes
-    units = _unit_prices(options, _crowds(problem, options, [pod for pod in problem.pods if pod.uid in on_new]))
+    units = _unit_prices(options, _crowds(problem, options, planned))
     nodes = Counter((options.numbers[claim.node_pool], claim.instance_types[0]) for claim in planned.claims)
     return math.fsum(
         count * units.value(options.room(number, options.templates[number].catalogue.numbers[name]))
@@ -88,8 +82,10 @@ def _in_disjoint_sets(crowds: list[_PodCrowd]) -> list[list[_PodCrowd]]:
     return [members for _, members in sets]
 
 
-def _crowds(problem: Problem, options: InstanceOptions, pods: Iterable[PendingPod]) -> list[_PodCrowd]:
-    counts = Counter([pod.shape for pod in sorted(pods, key=lambda each: each.uid)])
+def _crowds(problem: Problem, options: InstanceOptions, planned: Plan) -> list[_PodCrowd]:
+    """The crowds of the pods that the plan puts on new nodes."""
+    shapes = {pod.uid: pod.shape for pod in problem.pods}
+    counts = Counter([shapes[uid] for uid in sorted(planned.on_new_nodes)])
     demands: dict[tuple[object, ...], tuple[PodKind, list[int]]] = {}
     for shape, count in counts.items():
         kind = loosened(problem.shapes[shape], options)
@@ -109,7 +105,7 @@ def loosened(shape: PodShape, options: InstanceOptions) -> PodKind:
 def _crowd(options: InstanceOptions, kind: PodKind, total: list[int]) -> _PodCrowd:
     prices: dict[TypeOfTemplate, float] = {}
     offers = 0
-    for number, narrowed in narrowed_templates(options, kind, any_weight=True).items():
+    for number, narrowed in options.narrowed_templates(kind, any_weight=True).items():
         prices |= {(number, option.type_number): option.price for option in options.front(number, narrowed)}
         offers |= options.offers(number, narrowed)
     return _PodCrowd(tuple(total), prices, offers)

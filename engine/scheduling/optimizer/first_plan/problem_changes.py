@@ -63,9 +63,9 @@ class ProblemChange(Struct, frozen=True):
     rounds: int = 0
     left_out: frozenset[LeftOut] = frozenset()
 
-    def with_ahead(self, *sets: frozenset[str]) -> ProblemChange:
+    def with_ahead(self, uids: frozenset[str]) -> ProblemChange:
         """The change with these pods before all others."""
-        return replace(self, ahead=(*self.ahead, *sets), rounds=self.rounds + 1)
+        return replace(self, ahead=(*self.ahead, uids), rounds=self.rounds + 1)
 
     def with_next(self, *sets: frozenset[str]) -> ProblemChange:
         """The change with these pods after those that come ahead already, and before all others."""

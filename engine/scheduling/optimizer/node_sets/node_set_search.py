@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Iterator
 from itertools import islice
 
+from msgspec import Struct
+
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE
 from kerf.engine.scheduling.optimizer.effort import Effort
@@ -33,19 +35,18 @@ MORE_UNBOUND = 2
 """How many more unbound pods than before are accepted on the way to a set that binds every pod."""
 
 
-class Trail:
+class Trail(Struct, eq=False):
     """A set of nodes whose larger sets are tried, some at a time.
 
     `steps`: how many changes it is from the set that the search began with. `turns`: how often it was followed.
     `done`: all its larger sets have been tried.
     """
 
-    def __init__(self, node_set: NodeSet, steps: int, larger: Iterator[tuple[NewNode, ...]]) -> None:
-        self.node_set = node_set
-        self.steps = steps
-        self.larger = larger
-        self.turns = 0
-        self.done = False
+    node_set: NodeSet
+    steps: int
+    larger: Iterator[tuple[NewNode, ...]]
+    turns: int = 0
+    done: bool = False
 
     def near_key(self) -> tuple[int, int, int, float]:
         """Lower for a set that leaves few pods unbound and from which little has been tried."""
@@ -70,16 +71,9 @@ class Trail:
 class NodeSetSearch:
     """The search for one problem, within an effort."""
 
-    def __init__(
-        self,
-        node_sets: NodeSets,
-        effort: Effort,
-        keeps_spreads: Callable[[NodeSet], bool] = lambda node_set: True,
-    ) -> None:
+    def __init__(self, node_sets: NodeSets, effort: Effort, keeps_spreads: Callable[[NodeSet], bool]) -> None:
         """`keeps_spreads`: whether the pods of a set, where they are bound, break no spread more than they may."""
-        self._node_sets = node_sets
-        self._keeps_spreads = keeps_spreads
-        self._effort = effort
+        self._node_sets, self._effort, self._keeps_spreads = node_sets, effort, keeps_spreads
         self._later_prices: dict[NodeSet, float] = {}
         self._seen: set[tuple[int, ...]] = set()
         self._turns = 0

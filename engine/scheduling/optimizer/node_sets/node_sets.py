@@ -138,16 +138,15 @@ class NodeSets:
         return nodes * self._touches_per_node <= self._effort.left
 
     def _bound(self, nodes: tuple[NewNode, ...], uids: frozenset[str], at_least: tuple[int, float]) -> NodeSet | None:
-        best: Bindings | None = None
+        whole: list[Bindings] = []
         for passed, bindings in self._bindings(nodes, uids, 0, at_least):
             if bindings is None:
                 return None
             if bindings.unbound:
                 return NodeSet(nodes, bindings, passed)
-            if best is None or len(set(bindings.node_of.values())) > len(set(best.node_of.values())):
-                best = bindings
-        assert best is not None  # there is at least one variant
-        return NodeSet(nodes, best, len(SCHEDULER_VARIANTS))
+            whole.append(bindings)
+        most_nodes = max(whole, key=lambda each: len(set(each.node_of.values())))
+        return NodeSet(nodes, most_nodes, len(SCHEDULER_VARIANTS))
 
     def _bindings(
         self, nodes: Iterable[NewNode], uids: frozenset[str], first: int, at_least: tuple[int, float] = (0, math.inf)

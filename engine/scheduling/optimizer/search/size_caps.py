@@ -7,7 +7,7 @@ from operator import le
 
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue, bits, compiled_catalogue
 from kerf.engine.scheduling.launchable.templates import SLOT_LABELS
-from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, NodeDemands, narrowed_templates
+from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, NodeDemands
 from kerf.engine.scheduling.optimizer.lower_bound import loosened
 from kerf.engine.scheduling.pods.pod_requirements import spread_keys
 from kerf.engine.scheduling.problem.problem import Problem
@@ -41,7 +41,7 @@ def _smallest_cap(problem: Problem, options: InstanceOptions, shapes: Iterable[s
         if kind.demands not in known:
             known[kind.demands] = sorted(
                 (-template.pool.weight, cpu[template.catalogue.names[bit]], options.room(number, bit))
-                for number, narrowed in narrowed_templates(options, kind, any_weight=True).items()
+                for number, narrowed in options.narrowed_templates(kind, any_weight=True).items()
                 for template in (options.templates[number],)
                 for bit in bits(narrowed.viable & template.types)
                 if bit in options.prices(number, narrowed)

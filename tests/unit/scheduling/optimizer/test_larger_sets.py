@@ -19,7 +19,7 @@ from tests.support.scenarios.problems import GI, Workloads, ladder, pool, proble
 def started(asked: Problem) -> tuple[NodeSets, NodeSet]:
     """The nodes of the first plan."""
     made = plan(asked)
-    options = InstanceOptions(asked, ("cpu", "memory", "pods"))
+    options = InstanceOptions(asked)
     node_sets = NodeSets(asked, made, options, Effort(10**9))
     found = node_sets.evaluate(node_sets.new_nodes.of_claims(made.claims), made.placed)
     assert found is not None

@@ -37,8 +37,13 @@ def late_and_large(*types: int) -> Problem:
     return problem(work, ladder(*types))
 
 
+def anything(_: NodeSet) -> bool:
+    """Whatever becomes of spreads."""
+    return True
+
+
 def node_sets_of(asked: Problem, effort: Effort | None = None) -> NodeSets:
-    options = InstanceOptions(asked, ("cpu", "memory", "pods"))
+    options = InstanceOptions(asked)
     return NodeSets(asked, plan(asked), options, effort or Effort(10**9))
 
 
@@ -58,7 +63,7 @@ def begun(asked: Problem, effort: Effort, kind: str, count: int) -> tuple[NodeSe
     """A search, and the set of nodes that it begins with: so many of a type."""
     node_sets = node_sets_of(asked, effort)
     start = evaluated(node_sets, asked, sized(node_sets, asked, kind, count))
-    return NodeSetSearch(node_sets, effort), start
+    return NodeSetSearch(node_sets, effort, anything), start
 
 
 def test_s208_fewer_larger_nodes_are_expected_to_have_room_for_a_late_large_pod() -> None:
@@ -114,7 +119,7 @@ def test_s208_nothing_is_tried_twice_and_nothing_without_effort() -> None:
     before = effort.left
     assert evaluated(node_sets, asked, start.nodes) is start
     assert effort.left == before
-    search = NodeSetSearch(node_sets, effort)
+    search = NodeSetSearch(node_sets, effort, anything)
     whole = search.whole([search.trail(start, math.inf)], math.inf)
     assert whole is not None
     assert not whole.bindings.unbound
@@ -209,7 +214,7 @@ def test_s208_the_nodes_for_pods_left_over_are_one_for_each_where_the_planner_ta
     assert further.claim.instance_types == ("t64",)
     assert len(start.bindings.unbound) == 2
     (small,) = sized(node_sets, asked, "t04", 1)
-    assert NodeSetSearch(node_sets, effort).later_price(start) == pytest.approx(
+    assert NodeSetSearch(node_sets, effort, anything).later_price(start) == pytest.approx(
         LEFTOVER_PRICE_FACTOR * 2 * small.claim.price
     )
 

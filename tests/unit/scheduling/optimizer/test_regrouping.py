@@ -22,10 +22,6 @@ APP = Selector({"app": "web"})
 WEB = {"app": "web"}
 
 
-def options_of(asked: Problem) -> InstanceOptions:
-    return InstanceOptions(asked, ("cpu", "memory", "pods"))
-
-
 def held(asked: Problem, uid: str = "web-0", zones: tuple[str, ...] = ("z1",)) -> PodKind | None:
     """A pod on a node that is bound to these zones."""
     made = plan(asked)
@@ -33,7 +29,7 @@ def held(asked: Problem, uid: str = "web-0", zones: tuple[str, ...] = ("z1",)) -
     rest = tuple(constraint for constraint in claim.constraints if constraint.key != lbl.ZONE)
     bound = (requirement(lbl.ZONE, "In", zones),) if zones else ()
     pools = {uid: asked.pools[0].pool for opened in made.claims for uid in opened.pods}
-    movable = MovablePods(asked, options_of(asked), independent_pods(asked), pools)
+    movable = MovablePods(asked, InstanceOptions(asked), independent_pods(asked), pools)
     pod = next(waiting for waiting in asked.pods if waiting.uid == uid)
     return movable.kind_beside(pod, replace(claim, constraints=(*rest, *bound)))
 
@@ -87,7 +83,7 @@ def test_s208_pods_with_rules_about_others_on_their_node_stay() -> None:
 
 def groups(asked: Problem, kinds: list[PodKind], counts: list[int], steps: int = 100) -> list[tuple[str, int]] | None:
     """Types, and how many pods are on each."""
-    options, effort = options_of(asked), Effort(12_000 * steps)
+    options, effort = InstanceOptions(asked), Effort(12_000 * steps)
     before = effort.left
     found = Regrouping(options, kinds, counts).groups(effort)
     if found is None:
@@ -95,6 +91,11 @@ def groups(asked: Problem, kinds: list[PodKind], counts: list[int], steps: int =
     assert effort.left < before
     names = options.templates[0].catalogue.names
     return sorted((names[pod_group.type_number], sum(count for _, count in pod_group.counts)) for pod_group in found)
+
+
+def asking(types: Catalogue) -> Problem:
+    """A pod that asks for CPU and memory, so that both count, and types to launch."""
+    return problem(Workloads().add("any", 1, shape(100, GI)), types)
 
 
 def kind(
@@ -105,23 +106,23 @@ def kind(
 
 def test_s208_the_last_pods_go_to_a_small_node() -> None:
     dear_small = Catalogue((instance_type("t02", 2, price=0.3), instance_type("t08", 8)))
-    assert groups(problem(Workloads(), dear_small), [kind(1900)], [5]) == [("t02", 1), ("t08", 4)]
+    assert groups(asking(dear_small), [kind(1900)], [5]) == [("t02", 1), ("t08", 4)]
 
 
 def test_s208_pods_of_two_zones_share_no_node() -> None:
     kinds = [kind(900, ((lbl.ZONE, zone),)) for zone in ("z1", "z2")]
-    assert groups(problem(Workloads(), ladder(4)), kinds, [2, 2]) == [("t04", 2), ("t04", 2)]
+    assert groups(asking(ladder(4)), kinds, [2, 2]) == [("t04", 2), ("t04", 2)]
 
 
 def test_s208_a_group_has_no_more_pods_of_a_kind_than_one_node_may_have() -> None:
     kinds = [kind(900, max_per_node=("default", "web", 2)), kind(500)]
-    assert groups(problem(Workloads(), ladder(8)), kinds, [4, 2]) == [("t08", 3), ("t08", 3)]
+    assert groups(asking(ladder(8)), kinds, [4, 2]) == [("t08", 3), ("t08", 3)]
 
 
 def test_s146_s208_pods_that_keep_apart_share_no_node_where_only_some_are_bound_to_a_domain() -> None:
     limit = "default", "web", 1
     kinds = [kind(900, max_per_node=limit), kind(900, ((lbl.CAPACITY_TYPE, lbl.SPOT),), limit)]
-    assert groups(problem(Workloads(), ladder(4)), kinds, [2, 2]) == [("t04", 1)] * 4
+    assert groups(asking(ladder(4)), kinds, [2, 2]) == [("t04", 1)] * 4
 
 
 def test_s208_nodes_that_are_needed_anyway_are_filled_up_with_other_pods() -> None:
@@ -131,22 +132,22 @@ def test_s208_nodes_that_are_needed_anyway_are_filled_up_with_other_pods() -> No
         (instance_type("t02", 2, price=0.3), instance_type("t04", 4, price=0.42), instance_type("t16", 16, price=1.6))
     )
     apart = kind(950, max_per_node=("default", "web", 1))
-    assert groups(problem(Workloads(), types), [apart, kind(900)], [8, 24]) == [("t04", 4)] * 8
+    assert groups(asking(types), [apart, kind(900)], [8, 24]) == [("t04", 4)] * 8
 
 
 def test_s208_pods_are_not_shared_among_nodes_where_that_is_dearer() -> None:
     """Two pods keep apart. Shared among their nodes, the six others would half fill two of the large ones."""
     types = Catalogue((instance_type("t01", 1, price=0.3), instance_type("t04", 4, price=0.4)))
     apart = kind(100, max_per_node=("default", "web", 1))
-    assert groups(problem(Workloads(), types), [apart, kind(600)], [2, 6]) == [("t01", 1), ("t04", 7)]
+    assert groups(asking(types), [apart, kind(600)], [2, 6]) == [("t01", 1), ("t04", 7)]
 
 
 def test_s208_there_are_no_groups_without_effort() -> None:
-    assert groups(problem(Workloads(), ladder(8)), [kind(900)], [4], steps=0) is None
+    assert groups(asking(ladder(8)), [kind(900)], [4], steps=0) is None
 
 
 def test_s208_what_was_found_before_costs_the_effort_that_it_took() -> None:
-    options = options_of(problem(Workloads(), ladder(2, 4, 8, 16)))
+    options = InstanceOptions(asking(ladder(2, 4, 8, 16)))
     kinds, counts, known = [kind(900), kind(1700), kind(300)], [7, 3, 9], {}  # type: ignore[var-annotated]
     Regrouping(options, kinds, counts, known).groups(Effort(1_000_000))
     for touches in (1, 100, 400, 700, 1_000, 2_000, 5_000, 1_000_000):
@@ -171,4 +172,4 @@ def test_s63_types_are_not_left_out_where_a_pod_would_fall_to_a_node_pool_of_les
 
 
 def caps_of(asked: Problem) -> tuple[Problem, InstanceOptions, list[str]]:
-    return asked, options_of(asked), [pod.shape for pod in asked.pods]
+    return asked, InstanceOptions(asked), [pod.shape for pod in asked.pods]
