@@ -21,7 +21,7 @@ from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet
 from kerf.engine.scheduling.optimizer.search.search import Search
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.pods.told_at_once import ToldAtOnce
-from kerf.engine.scheduling.problem.problem import PendingPod, Problem
+from kerf.engine.scheduling.problem.problem import Problem
 
 MAX_CANDIDATES_RATED = 4
 """How many of the cheapest candidates are rated, besides the first plan."""
@@ -175,14 +175,10 @@ class BindableChoice:
 
     def _told_at_once(self, plan: Plan) -> dict[str, str]:
         """The new nodes (by name) of the pods (uids) that are told theirs at once."""
-        in_queue = sorted(self._problem.pods, key=lambda pod: SCHEDULER_VARIANTS[0].queue_key(pod, 0))
-        pods_of: dict[int, list[PendingPod]] = {}
-        claim_of = {uid: number for number, claim in enumerate(plan.claims) for uid in claim.pods}
-        for pod in in_queue:
-            if pod.uid in claim_of:
-                pods_of.setdefault(claim_of[pod.uid], []).append(pod)
-        return {
-            pod.uid: new_node_name(number)
-            for number, pods in pods_of.items()
-            for pod in self._at_once.of(pods, self._problem.shapes.__getitem__)
-        }
+        pods, told = {pod.uid: pod for pod in self._problem.pods}, dict[str, str]()
+        for number, claim in enumerate(plan.claims):
+            on_node = map(pods.__getitem__, claim.pods)
+            in_queue = sorted(on_node, key=lambda pod: SCHEDULER_VARIANTS[0].queue_key(pod, 0))
+            at_once = self._at_once.of(in_queue, self._problem.shapes.__getitem__)
+            told |= {pod.uid: new_node_name(number) for pod in at_once}
+        return told

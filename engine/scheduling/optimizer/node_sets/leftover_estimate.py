@@ -86,13 +86,11 @@ class LeftoverEstimate:
         """How many nodes there are of each kind; each new kind is looked at once."""
         counts = Counter([node.kind for node in nodes])
         self.touches += len(nodes) // NODES_PER_TOUCH
-        if not self._admitted.keys() >= counts.keys():
-            for node in nodes:
-                if node.kind not in self._admitted:
-                    self._admitted[node.kind] = self._admission.admitted(node)
-                    free = node.info.free
-                    self._rooms[node.kind] = tuple(free.get(name, 0) for name in SCORED_RESOURCES)
-                    self.touches += self._admission.touches
+        for node in nodes if counts.keys() - self._admitted.keys() else ():
+            if node.kind not in self._admitted:
+                self._admitted[node.kind] = self._admission.admitted(node)
+                self._rooms[node.kind] = tuple(node.info.free.get(name, 0) for name in SCORED_RESOURCES)
+                self.touches += self._admission.touches
         return counts
 
     def _fullness(self, number: int, unbound: int, counts: Mapping[int, int]) -> float:
