@@ -175,9 +175,9 @@ class BindableChoice:
 
     def _told_at_once(self, plan: Plan) -> dict[str, str]:
         """The new nodes (by name) of the pods (uids) that are told theirs at once."""
-        pods, told = {pod.uid: pod for pod in self._problem.pods}, dict[str, str]()
+        told: dict[str, str] = {}
         for number, claim in enumerate(plan.claims):
-            on_node = map(pods.__getitem__, claim.pods)
+            on_node = map(self._problem.pod_of.__getitem__, claim.pods)
             in_queue = sorted(on_node, key=lambda pod: SCHEDULER_VARIANTS[0].queue_key(pod, 0))
             at_once = self._at_once.of(in_queue, self._problem.shapes.__getitem__)
             told |= {pod.uid: new_node_name(number) for pod in at_once}

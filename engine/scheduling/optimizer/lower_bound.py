@@ -84,8 +84,7 @@ def _in_disjoint_sets(crowds: list[_PodCrowd]) -> list[list[_PodCrowd]]:
 
 def _crowds(problem: Problem, options: InstanceOptions, planned: Plan) -> list[_PodCrowd]:
     """The crowds of the pods that the plan puts on new nodes."""
-    shapes = {pod.uid: pod.shape for pod in problem.pods}
-    counts = Counter([shapes[uid] for uid in sorted(planned.on_new_nodes)])
+    counts = Counter([problem.pod_of[uid].shape for uid in sorted(planned.on_new_nodes)])
     demands: dict[tuple[object, ...], tuple[PodKind, list[int]]] = {}
     for shape, count in counts.items():
         kind = loosened(problem.shapes[shape], options)

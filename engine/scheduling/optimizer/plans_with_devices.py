@@ -51,11 +51,9 @@ def _claims_kept(problem: Problem, first: Plan) -> list[int]:
     """The claims that stay, by number: they hold reservations, or have pods with devices or with topology rules that
     concern them."""
     independent = independent_pods(problem)
-    pods = {pod.uid: pod for pod in problem.pods}
 
     def may_go(claim: OpenedClaim) -> bool:
-        members = [pods[uid] for uid in claim.pods]
-        return not claim.reservations and all(member.shape_key in independent for member in members)
+        return not claim.reservations and all(problem.pod_of[uid].shape_key in independent for uid in claim.pods)
 
     return [number for number, claim in enumerate(first.claims) if not may_go(claim)]
 

@@ -55,17 +55,17 @@ def seated(problem: Problem, plan: Plan, taken_by: Mapping[str, PendingPod]) -> 
     """The plan with other pods in the places of these."""
     if not taken_by:
         return plan
-    names = {pod.uid: by_name(pod) for pod in problem.pods}
+    pod_in = {**problem.pod_of, **taken_by}
 
     def changed(uids: Iterable[str]) -> tuple[str, ...]:
-        return tuple(sorted((taken_by[uid].uid if uid in taken_by else uid for uid in uids), key=names.__getitem__))
+        return tuple(pod.uid for pod in sorted(map(pod_in.__getitem__, uids), key=by_name))
 
     unplaced = [replace(group, pods=changed(group.pods)) for group in plan.unplaced]
     return replace(
         plan,
         claims=tuple(replace(claim, pods=changed(claim.pods)) for claim in plan.claims),
-        unplaced=tuple(sorted(unplaced, key=lambda group: names[group.pods[0]])),
-        unbound=tuple(sorted(taken_by[uid].uid if uid in taken_by else uid for uid in plan.unbound)),
+        unplaced=tuple(sorted(unplaced, key=lambda group: by_name(problem.pod_of[group.pods[0]]))),
+        unbound=tuple(sorted(pod_in[uid].uid for uid in plan.unbound)),
     )
 
 
@@ -83,10 +83,9 @@ def _existing_nodes(problem: Problem, plan: Plan) -> dict[ShapeKey, list[str]]:
     on: dict[ShapeKey, list[str]] = defaultdict(list)
     for bound in problem.bound:
         on[bound.shape_key].append(bound.node)
-    kinds = {pod.uid: pod.shape_key for pod in problem.pods} if plan.placements else {}
     for placement in plan.placements:
         for uid in placement.pods:
-            on[kinds[uid]].append(placement.node)
+            on[problem.pod_of[uid].shape_key].append(placement.node)
     return on
 
 

@@ -145,7 +145,7 @@ class NodeInput(Struct, frozen=True, dict=True):
         return compiled
 
 
-class Problem(Struct, frozen=True):
+class Problem(Struct, frozen=True, dict=True):
     """One provisioning question.
 
     * `daemons`: the digests of DaemonSet shapes.
@@ -172,6 +172,16 @@ class Problem(Struct, frozen=True):
     careful: bool = False  # pods that spreads count settle where their nodes will be at once (see `Plan.uneven`)
     variant: int = 0  # which of equally ranked domains are taken: 0 the cheapest, else as it comes (see `optimizer`)
     first_pool: str = ""  # of NodePools of equal weight the one that is tried first; "": the last by name (S-63)
+
+    @cached_property
+    def pod_of(self) -> dict[str, PendingPod]:
+        """Each pod by its uid."""
+        return {pod.uid: pod for pod in self.pods}
+
+    @cached_property
+    def pool_of(self) -> dict[str, PoolInput]:
+        """Each NodePool by its name."""
+        return {pool_input.pool.name: pool_input for pool_input in self.pools}
 
     def unavailable_to(self, pool: PoolInput) -> frozenset[tuple[str, str, str]]:
         """The offerings known to lack capacity for a NodePool."""

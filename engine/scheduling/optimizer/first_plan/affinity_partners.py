@@ -7,7 +7,7 @@ room beside them. So one partner comes first, with as many of its followers as i
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -36,12 +36,11 @@ def in_turn(
     """The sets of pods (uids) that come next, the last one first: partners that the plan puts on existing nodes; then
     one for a new node, its followers, the next partner, and so on. `groups`: pods that are pending, each alike.
     `ahead`: those that come ahead already, and stay there if they are not pending."""
-    pods = {pod.uid: pod for pod in problem.pods}
     pending = frozenset().union(*(group for group in groups if partners & affinity_partners(problem, group))) - partners
-    followers = _mixed(pods_alike(problem, pending) - partners - ahead | pending, pods, pending)
+    followers = _mixed(pods_alike(problem, pending) - partners - ahead | pending, problem, pending)
     there = partners & frozenset(uid for on_node in planned.placements for uid in on_node.pods) - ahead
     leaders = sorted(partners - there - ahead)
-    most = _most_beside(problem, pods[leaders[0]], followers[:MAX_BESIDE]) if leaders else len(followers)
+    most = _most_beside(problem, problem.pod_of[leaders[0]], followers[:MAX_BESIDE]) if leaders else len(followers)
     sets = [there]
     for number in range(math.ceil(len(followers) / most) if most else 0):
         beside = followers[number * most : (number + 1) * most]
@@ -58,14 +57,14 @@ def _of_kinds(problem: Problem, shape_keys: Collection[ShapeKey]) -> frozenset[s
     return frozenset(pod.uid for pod in problem.pods if pod.shape_key in shape_keys)
 
 
-def _mixed(uids: Iterable[str], pods: Mapping[str, PendingPod], pending: Collection[str]) -> list[PendingPod]:
+def _mixed(uids: Iterable[str], problem: Problem, pending: Collection[str]) -> list[PendingPod]:
     """The pods in such an order that any few in a row are of all kinds in proportion; of each kind first those that are
     pending."""
     by_kind: dict[ShapeKey, list[PendingPod]] = {}
-    for pod in map(pods.__getitem__, sorted(uids, key=lambda uid: (uid not in pending, uid))):
+    for pod in map(problem.pod_of.__getitem__, sorted(uids, key=lambda uid: (uid not in pending, uid))):
         by_kind.setdefault(pod.shape_key, []).append(pod)
     mixed = [((n + 0.5) / len(alike), pod.uid) for alike in by_kind.values() for n, pod in enumerate(alike)]
-    return [pods[uid] for _, uid in sorted(mixed)]
+    return [problem.pod_of[uid] for _, uid in sorted(mixed)]
 
 
 def _most_beside(problem: Problem, leader: PendingPod, followers: Sequence[PendingPod]) -> int:

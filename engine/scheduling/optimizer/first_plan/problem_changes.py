@@ -216,7 +216,6 @@ def _domains_in_the_way(problem: Problem, planned: Plan, uids: frozenset[str]) -
     """
     waiting: dict[tuple[str, str], int] = {}
     keys: set[str] = set()
-    shapes = {pod.uid: pod.shape for pod in problem.pods}
     for group in planned.unplaced:
         if uids.isdisjoint(group.pods):
             continue
@@ -224,7 +223,7 @@ def _domains_in_the_way(problem: Problem, planned: Plan, uids: frozenset[str]) -
         for domain in named:
             waiting[domain] = waiting.get(domain, 0) + len(group.pods)
         if any(reason.code in BY_TOPOLOGY for reason in group.reasons):
-            keys |= topology_keys(problem.shapes[shapes[group.pods[0]]])
+            keys |= topology_keys(problem.shapes[problem.pod_of[group.pods[0]].shape])
     for key, value in _domains_on_offer(problem):
         if key in keys:
             waiting.setdefault((key, value), 0)

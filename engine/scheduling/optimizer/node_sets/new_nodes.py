@@ -83,7 +83,6 @@ class NewNodes:
 
     def __init__(self, problem: Problem, options: InstanceOptions, daemons: tuple[Daemon, ...]) -> None:
         self._problem, self._options, self._daemons = problem, options, daemons
-        self._pools = {pool.pool.name: pool for pool in problem.pools}
         self._nodes: dict[object, NewNode] = {}
         self.alike: dict[object, int] = {}
         self.touches = 0
@@ -94,7 +93,7 @@ class NewNodes:
 
     def of_claim(self, claim: OpenedClaim) -> NewNode:
         """The node of one claim."""
-        max_counted = counted(self._problem, self._pools[claim.node_pool], [claim])
+        max_counted = counted(self._problem, self._problem.pool_of[claim.node_pool], [claim])
         return self._interned(claim, bool(claim.reservations), max_counted)
 
     def info_of(self, node: NewNode) -> NodeInfo:

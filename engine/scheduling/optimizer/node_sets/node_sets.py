@@ -84,16 +84,14 @@ class NodeSets:
         self.new_nodes = NewNodes(problem, options, on_every_node)
         self._setup_touches = setup_touches(problem)  # 0 once there is a scheduler
         self._evaluated: dict[tuple[tuple[int, ...], frozenset[str]], NodeSet] = {}
-        self._pods = {pod.uid: pod for pod in problem.pods}
-        self._pools = {pool.pool.name: pool for pool in problem.pools}
         self.independent = independent_pods(problem)
         self._touches_per_node = binding_touches(problem)
-        self._limits = {name: limits_for(problem, pool, first) for name, pool in self._pools.items()}
+        self._limits = {name: limits_for(problem, pool, first) for name, pool in self._problem.pool_of.items()}
         self._on_weight = self._requested_on_weight(first)
 
     def _requested_on_weight(self, first: Plan) -> dict[int, Resources]:
         """What the pods request that the first plan puts on NodePools of at least this weight, but for the least."""
-        claims = [(self._pools[claim.node_pool].pool.weight, claim.pods) for claim in first.claims]
+        claims = [(self._problem.pool_of[claim.node_pool].pool.weight, claim.pods) for claim in first.claims]
         weights = sorted({weight for weight, _ in claims})
         return {
             least: self._needed(uid for weight, uids in claims if weight >= least for uid in uids)
@@ -102,7 +100,7 @@ class NodeSets:
 
     def _needed(self, uids: Iterable[str]) -> Resources:
         """What these pods request together."""
-        return total({**self.requests(self._pods[uid]), "pods": 1} for uid in uids)
+        return total({**self.requests(self._problem.pod_of[uid]), "pods": 1} for uid in uids)
 
     def evaluate(
         self, nodes: tuple[NewNode, ...], uids: frozenset[str], at_least: tuple[int, float] = (0, math.inf)
@@ -184,7 +182,7 @@ class NodeSets:
         if any(counts[name] > most for pool, counts in used.items() for name, most in self._limits[pool].items()):
             return False
         for weight, needed in self._on_weight.items():
-            heavy = [node for node in nodes if self._pools[node.claim.node_pool].pool.weight >= weight]
+            heavy = [node for node in nodes if self._problem.pool_of[node.claim.node_pool].pool.weight >= weight]
             if not fits(needed, total(node.info.free for node in heavy)):
                 return False
         return True
@@ -209,13 +207,13 @@ class NodeSets:
 
     def fits_nowhere(self, uid: str, nodes: Iterable[NewNode]) -> bool:
         """Whether a pod may go to no existing node and to none of these, whatever their size, even if it were alone."""
-        pod_class = self._scheduler.class_of(self._pods[uid], True)
+        pod_class = self._scheduler.class_of(self._problem.pod_of[uid], True)
         sizes = (size for node in nodes for size in (node, *node.sizes))
         return not pod_class.feasible_nodes and all(pod_class.scores_on(size.info) is None for size in sizes)
 
     def price_alone(self, uid: str, nodes: Iterable[NewNode]) -> float:
         """What the cheapest node for one pod costs, of all sizes of these nodes; infinite if it fits on none."""
-        pod = self._pods[uid]
+        pod = self._problem.pod_of[uid]
         needed = {**self.requests(pod), "pods": 1}
 
         def cheapest(node: NewNode) -> float:
@@ -250,7 +248,7 @@ class NodeSets:
     def must_stay(self, node_set: NodeSet, number: int) -> bool:
         """Whether a node (by number) must stay as it is: it is fixed, or has pods that care on which node they are, or
         where other pods are."""
-        pods = (self._pods[uid] for uid in node_set.pods_on([number]))
+        pods = (self._problem.pod_of[uid] for uid in node_set.pods_on([number]))
         return node_set.nodes[number].fixed or any(
             pod.shape_key not in self.independent or self._problem.shapes[pod.shape].preferred_terms for pod in pods
         )
@@ -277,7 +275,7 @@ class NodeSets:
     def _problem_after_binding(self, node_set: NodeSet) -> Problem:
         """The problem of the unbound pods, when the new nodes exist and the other pods are bound."""
         nodes = list(self._problem.nodes)
-        usage = {name: pool_input.usage for name, pool_input in self._pools.items()}
+        usage = {name: pool_input.usage for name, pool_input in self._problem.pool_of.items()}
         for number, new_node in enumerate(node_set.nodes):
             info, name = new_node.info, new_node_name(number)
             labels = {**info.labels, HOSTNAME: name}

@@ -32,8 +32,6 @@ class PlanOfNodeSet:
         self._problem = problem
         self._options = options
         self._node_sets = node_sets
-        self._pods = {pod.uid: pod for pod in problem.pods}
-        self._pools = {pool.pool.name: pool for pool in problem.pools}
         self._topology_keys = _topology_keys(problem)
 
     def outline(self, node_set: NodeSet) -> Plan:
@@ -50,14 +48,14 @@ class PlanOfNodeSet:
         """What it costs, about, to plan the problems of the nodes, in touches; equal ones are planned once."""
         shapes_on: dict[str, set[str]] = defaultdict(set)
         for uid, name in node_set.bindings.node_of.items():
-            shapes_on[name].add(self._pods[uid].shape)
+            shapes_on[name].add(self._problem.pod_of[uid].shape)
         distinct = {(node.kind, frozenset(shapes_on[new_node_name(n)])) for n, node in enumerate(node_set.nodes)}
         plans = sum(TOUCHES_PER_PLAN + TOUCHES_PER_POD * len(shapes) for _, shapes in distinct if shapes)
         return plans + TOUCHES_PER_REPEATED_POD * len(node_set.bindings.node_of)
 
     def key(self, node: NewNode, problem: Problem) -> object:
         """Equal for problems of nodes and pods that are alike but for their names; None where names matter, too."""
-        if any(self._problem.shapes[self._pods[pod.uid].shape].volumes for pod in problem.pods):
+        if any(self._problem.shapes[self._problem.pod_of[pod.uid].shape].volumes for pod in problem.pods):
             return None
         return node.kind, tuple(sorted(pod.shape_key for pod in problem.pods))
 
@@ -70,13 +68,13 @@ class PlanOfNodeSet:
         """Each node with its pods, by name."""
         pods_on: dict[str, list[PendingPod]] = defaultdict(list)
         for uid, name in node_set.bindings.node_of.items():
-            pods_on[name].append(self._pods[uid])
+            pods_on[name].append(self._problem.pod_of[uid])
         for number, node in enumerate(node_set.nodes):
             yield node, sorted(pods_on[new_node_name(number)], key=by_name)
 
     def _problem_of(self, node: NewNode, pods: Sequence[PendingPod]) -> Problem:
         claim = node.claim
-        pool = self._pools[claim.node_pool]
+        pool = self._problem.pool_of[claim.node_pool]
         labels = node.info.labels
         problem = problem_on_node(
             self._problem,

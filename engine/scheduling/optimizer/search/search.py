@@ -83,7 +83,6 @@ class Search:
         self._problem, self._first, self._options = problem, first, options
         self._effort, self._lower_bound = effort, lower_bound
         self._planning_touches = planning_touches(problem)
-        self._pods = {pod.uid: pod for pod in problem.pods}
         pools = {pool.pool.name: pool.pool for pool in problem.pools}
         pools_of_pods = {uid: pools[claim.node_pool] for claim in first.claims for uid in claim.pods}
         self._spread_judge = SpreadJudge(problem, first)
@@ -96,7 +95,7 @@ class Search:
 
     def run(self) -> None:
         """Search until a plan is close to the lower bound, or the effort is spent, or nothing is left to try."""
-        shapes = (self._pods[uid].shape for uid in self._first.on_new_nodes)
+        shapes = (self._problem.pod_of[uid].shape for uid in self._first.on_new_nodes)
         caps = types_above_caps(self._problem, self._options, shapes)
         any_cheaper = total_price(self._first.claims)
         self._plan_again(self._with_caps(islice(caps, CAPS_BEFORE_REGROUPING)), any_cheaper)
@@ -155,7 +154,7 @@ class Search:
     def _without_pods(self, part: CandidateClaim, uids: frozenset[str]) -> CandidateClaim:
         claim = part.claim
         left = tuple(uid for uid in claim.pods if uid not in uids)
-        shapes = (self._problem.shapes[self._pods[uid].shape] for uid in uids.intersection(claim.pods))
+        shapes = (self._problem.shapes[self._problem.pod_of[uid].shape] for uid in uids.intersection(claim.pods))
         leaving = total({**shape.requests, "pods": 1} for shape in shapes)
         return replace(part, claim=replace(claim, pods=left, requests=added(claim.requests, leaving, -1)))
 
@@ -233,13 +232,14 @@ class Search:
 
     def _movable_beside(self, part: CandidateClaim) -> dict[str, PodKind]:
         """The pods (uids) of a claim that may move to another node like it, and as what."""
-        kinds = ((uid, self._movable_pods.kind_beside(self._pods[uid], part.claim)) for uid in part.claim.pods)
-        return {uid: kind for uid, kind in kinds if kind is not None}
+        pods = map(self._problem.pod_of.__getitem__, part.claim.pods)
+        kinds = {pod.uid: self._movable_pods.kind_beside(pod, part.claim) for pod in pods}
+        return {uid: kind for uid, kind in kinds.items() if kind is not None}
 
     def _movable_anywhere(self, uids: Iterable[str]) -> dict[str, PodKind]:
         """Those of the pods (uids) that may move to any node, and as what."""
-        kinds = ((uid, self._movable_pods.kind_for_any_node(self._pods[uid])) for uid in uids)
-        return {uid: kind for uid, kind in kinds if kind is not None}
+        kinds = {uid: self._movable_pods.kind_for_any_node(self._problem.pod_of[uid]) for uid in uids}
+        return {uid: kind for uid, kind in kinds.items() if kind is not None}
 
     def _regrouped(self, base: AlternativePlan, chosen: Sequence[CandidateClaim]) -> AlternativePlan | None:
         """The base with the pods of some claims in other groups, if that is cheaper than the best candidate."""
@@ -256,7 +256,7 @@ class Search:
         """The base with `kept` of its claims and the `moving` pods in new groups, if it costs less than `below`."""
         self._effort.charge(len(moving) + len(kept))
         pods: dict[PodKind, list[PendingPod]] = {}
-        for pod in sorted(map(self._pods.__getitem__, moving), key=by_name):
+        for pod in sorted(map(self._problem.pod_of.__getitem__, moving), key=by_name):
             pods.setdefault(moving[pod.uid], []).append(pod)
         counts = [len(alike) for alike in pods.values()]
         regrouping = Regrouping(self._options, list(pods), counts, self._known_groups)

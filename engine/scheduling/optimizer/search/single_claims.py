@@ -29,8 +29,6 @@ class SingleClaims:
 
     def __init__(self, problem: Problem, options: InstanceOptions, effort: Effort) -> None:
         self._problem, self._options, self._effort = problem, options, effort
-        self._pods = {pod.uid: pod for pod in problem.pods}
-        self._pools = {pool.pool.name: pool for pool in problem.pools}
         self._claims: dict[object, OpenedClaim | None] = {}
         self._unlabelled: dict[str, int] = {}
         self._numbers: dict[str, int] = {}
@@ -56,13 +54,13 @@ class SingleClaims:
         """Plan every group alone; None if one of them needs more than one node, or the effort is spent."""
         used = {
             name: counted(self._problem, pool, (part.claim for part in kept if part.claim.node_pool == name))
-            for name, pool in self._pools.items()
+            for name, pool in self._problem.pool_of.items()
         }
         planned = []
         left = [[(kind, pod) for pod in reversed(alike)] for kind, alike in pods]
         for group in groups:
             members = [left[index].pop() for index, count in group.counts for _ in range(count)]
-            pool = self._pools[self._options.templates[group.template].name]
+            pool = self._problem.pool_of[self._options.templates[group.template].name]
             part = self._plan_group(group, members, pool, used[pool.pool.name])
             if part is None:
                 return None
@@ -75,9 +73,9 @@ class SingleClaims:
         claim = part.claim
         if claim.reservations:
             return part
-        pool = self._pools[claim.node_pool]
+        pool = self._problem.pool_of[claim.node_pool]
         largest = counted(self._problem, pool, [claim])
-        pods = [self._pods[uid] for uid in claim.pods]
+        pods = [self._problem.pod_of[uid] for uid in claim.pods]
         problem = problem_of_claim(self._problem, claim, pods, pool, largest)
         shapes = tuple(sorted(self._shape_without_labels(pod.shape) for pod in pods))
         wide = self.claim(problem, (claim.node_pool, claim.constraints, tuple(sorted(largest.items())), shapes))
