@@ -96,7 +96,7 @@ class InterpodRules:
         self._numbers: dict[object, int] = {}
         self.counts: list[PodCountRule] = []
         self._entered: dict[ShapeKey, tuple[int, ...]] = {}
-        pending = {pod.shape_key for pod in problem.pods}
+        pending = problem.pods_of_kind.keys()
         present = sorted(pending | {pod.shape_key for pod in problem.bound})
         self._repelling = [term for shape_key in present for term in self._repelling_terms(shape_key)]
         self._attracting = [term for shape_key in present for term in self._attracting_terms(shape_key)]

@@ -232,7 +232,7 @@ class KubeScheduler:
 
 def setup_touches(problem: Problem) -> int:
     """What it costs at most to make a `KubeScheduler` for a problem, in touches of effort."""
-    waiting = {pod.shape_key for pod in problem.pods}
+    waiting = problem.pods_of_kind.keys()
     present = waiting | {pod.shape_key for pod in problem.bound}
     shapes = [problem.shapes[digest] for _, digest in present]
     terms = sum(len(shape.spread) + len(shape.affinity) + len(shape.anti_affinity) for shape in shapes)

@@ -169,7 +169,7 @@ def _reservations_held(planned: Plan) -> Counter[str]:
 def independent_pods(problem: Problem) -> frozenset[ShapeKey]:
     """The waiting pods, by shape key, that have no rules about other pods and that no rule of other pods selects. They
     may be moved without looking at anything but the nodes."""
-    pending = {pod.shape_key for pod in problem.pods}
+    pending = problem.pods_of_kind.keys()
     present = pending | {pod.shape_key for pod in problem.bound}
     selectors = {
         selector

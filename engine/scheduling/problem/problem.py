@@ -179,6 +179,14 @@ class Problem(Struct, frozen=True, dict=True):
         return {pod.uid: pod for pod in self.pods}
 
     @cached_property
+    def pods_of_kind(self) -> dict[ShapeKey, list[PendingPod]]:
+        """The pods that are alike, by their shape key."""
+        kinds: dict[ShapeKey, list[PendingPod]] = {}
+        for pod in self.pods:
+            kinds.setdefault(pod.shape_key, []).append(pod)
+        return kinds
+
+    @cached_property
     def pool_of(self) -> dict[str, PoolInput]:
         """Each NodePool by its name."""
         return {pool_input.pool.name: pool_input for pool_input in self.pools}

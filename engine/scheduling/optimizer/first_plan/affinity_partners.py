@@ -26,7 +26,7 @@ def affinity_partners(problem: Problem, group: Collection[str]) -> frozenset[str
     with one another."""
     first = next(pod for pod in problem.pods if pod.uid in group)
     selectors = required_affinity_selectors(problem.shapes[first.shape], first.namespace, problem.namespaces)
-    by_label = PodsByLabel(problem, {pod.shape_key for pod in problem.pods} if selectors else ())
+    by_label = PodsByLabel(problem, problem.pods_of_kind if selectors else ())
     return _of_kinds(problem, {key for selector in selectors for key in by_label.selected(selector)})
 
 
@@ -50,11 +50,11 @@ def in_turn(
 
 def pods_alike(problem: Problem, uids: Collection[str]) -> frozenset[str]:
     """All pods (uids) of the kinds of these."""
-    return _of_kinds(problem, {pod.shape_key for pod in problem.pods if pod.uid in uids})
+    return _of_kinds(problem, {problem.pod_of[uid].shape_key for uid in uids})
 
 
 def _of_kinds(problem: Problem, shape_keys: Collection[ShapeKey]) -> frozenset[str]:
-    return frozenset(pod.uid for pod in problem.pods if pod.shape_key in shape_keys)
+    return frozenset(pod.uid for key in shape_keys for pod in problem.pods_of_kind[key])
 
 
 def _mixed(uids: Iterable[str], problem: Problem, pending: Collection[str]) -> list[PendingPod]:

@@ -159,10 +159,8 @@ def groups_concerned(problem: Problem, planned: Plan) -> list[frozenset[str]]:
 
 def kinds(problem: Problem) -> list[frozenset[str]]:
     """The pods (uids) of each kind, those of the largest kind first."""
-    by_kind: dict[tuple[str, str], set[str]] = {}
-    for pod in problem.pods:
-        by_kind.setdefault(pod.shape_key, set()).add(pod.uid)
-    return sorted(map(frozenset, by_kind.values()), key=lambda uids: (-len(uids), min(uids)))
+    by_kind = (frozenset(pod.uid for pod in pods) for pods in problem.pods_of_kind.values())
+    return sorted(by_kind, key=lambda uids: (-len(uids), min(uids)))
 
 
 def _with_related(problem: Problem, uids: frozenset[str]) -> frozenset[str]:

@@ -19,7 +19,7 @@ def problem_of_related_pods(problem: Problem, uids: Iterable[str]) -> Problem:
     part helps none in the whole; one that does help must be tried there, too.
     """
     chosen = frozenset(uids)
-    shape_keys = dict.fromkeys(pod.shape_key for pod in problem.pods)
+    shape_keys = problem.pods_of_kind.keys()
     selectors = {key: shape_selectors(problem.shapes[key[1]], key[0], problem.namespaces) for key in shape_keys}
     chosen_keys = {pod.shape_key for pod in problem.pods if pod.uid in chosen}
     of_chosen, of_all = PodsByLabel(problem, chosen_keys), PodsByLabel(problem, shape_keys)

@@ -64,9 +64,7 @@ class UnplaceablePods:
     def __init__(self, problem: Problem, own: Plan) -> None:
         """`own`: the planner's plan of the unchanged problem."""
         self._problem = problem
-        self._pods: dict[ShapeKey, list[PendingPod]] = defaultdict(list)
-        for pod in problem.pods:
-            self._pods[pod.shape_key].append(pod)
+        self._pods = problem.pods_of_kind
         self._waiting_by_label = PodsByLabel(problem, self._pods)
         bound = {pod.shape_key for pod in problem.bound if not pod.terminating}
         self._bound_by_label = PodsByLabel(problem, bound)

@@ -119,7 +119,7 @@ class MovablePods:
 
 def _topology_ties(problem: Problem) -> dict[ShapeKey, TopologyTies | None]:
     """The ties of all waiting pods by shape key; None for pods that cannot be moved by themselves."""
-    waiting = sorted({pod.shape_key for pod in problem.pods})
+    waiting = sorted(problem.pods_of_kind)
     present = sorted({*waiting, *(pod.shape_key for pod in problem.bound)})
     rules_of = {shape_key: tuple(_topology_rules(problem, *shape_key)) for shape_key in present}
     by_label = PodsByLabel(problem, present)

@@ -364,7 +364,7 @@ class Search:
 def _with_kinds_ahead(problem: Problem, uids: frozenset[str]) -> Problem:
     """The problem with these pods (uids), and all that are like them, placed before the others."""
     first = max(pod.ahead for pod in problem.pods) + 1
-    kinds = {pod.shape_key for pod in problem.pods if pod.uid in uids}
+    kinds = {problem.pod_of[uid].shape_key for uid in uids}
     return replace(
         problem,
         pods=tuple(replace(p, ahead=first) if p.shape_key in kinds else p for p in problem.pods),
