@@ -16,6 +16,7 @@ lose.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, combinations
 
@@ -72,6 +73,10 @@ class ProblemChange(Struct, frozen=True):
         before = (uids.difference(*sets) for uids in self.ahead)
         return replace(self, ahead=(*sets, *filter(None, before)), rounds=self.rounds + 1)
 
+    def leaving_out(self, *options: LeftOut) -> ProblemChange:
+        """The change that leaves out these, too."""
+        return replace(self, left_out=self.left_out.union(options))
+
     def of(self, problem: Problem) -> Problem:
         """The problem with this change."""
         ranks = {uid: rank for rank, uids in enumerate(self.ahead, start=1) for uid in uids}
@@ -111,9 +116,8 @@ def single_changes(problem: Problem, before: ProblemChange, planned: Plan) -> It
     first."""
     if planned.uneven and len(problem.pods) < LARGE_PROBLEM:
         yield replace(before, careful=True)
-        everyone = frozenset(pod.uid for pod in problem.pods)
         for key, value in sorted(_domains_on_offer(problem))[:MAX_LEFT_OUT]:
-            yield replace(before, left_out=before.left_out | {LeftOut(key, value, everyone)})
+            yield before.leaving_out(LeftOut(key, value, frozenset(problem.pod_of)))
     groups = _pending_groups(planned)
     if not groups:
         return
@@ -128,7 +132,7 @@ def single_changes(problem: Problem, before: ProblemChange, planned: Plan) -> It
                 if sets := in_turn(problem, planned, groups[:MAX_GROUPS_CONCERNED], partners, already):
                     yield before.with_next(*sets)
     for option in chain(*_options_to_leave_out(problem, before, planned)):
-        yield replace(before, left_out=before.left_out | {option})
+        yield before.leaving_out(option)
 
 
 def combined_changes(problem: Problem, before: ProblemChange, planned: Plan) -> Iterator[ProblemChange]:
@@ -137,12 +141,9 @@ def combined_changes(problem: Problem, before: ProblemChange, planned: Plan) -> 
     for options in _options_to_leave_out(problem, before, planned):
         for count in range(2, len(options) + 1):
             for chosen in combinations(options, count):
-                left_out = before.left_out.union(chosen)
-                uids = chosen[0].uids
-                if not pools.issubset(
-                    option.value for option in left_out if (option.key, option.uids) == (NODEPOOL, uids)
-                ):
-                    yield replace(before, left_out=left_out)
+                change, of_pool = before.leaving_out(*chosen), (NODEPOOL, chosen[0].uids)
+                if not pools.issubset(each.value for each in change.left_out if (each.key, each.uids) == of_pool):
+                    yield change
 
 
 def groups_concerned(problem: Problem, planned: Plan) -> list[frozenset[str]]:
@@ -183,7 +184,7 @@ def _options_to_leave_out(problem: Problem, before: ProblemChange, planned: Plan
         *(left[:MAX_LEFT_OUT] if len(left) > 1 else ()),
         *list(types)[:MAX_LEFT_OUT],
     ]
-    everyone = frozenset(pod.uid for pod in problem.pods)
+    everyone = frozenset(problem.pod_of)
     if concerned != everyone:
         yield _domains_to_leave_out(problem, before, planned, everyone)
 
@@ -212,19 +213,16 @@ def _domains_in_the_way(problem: Problem, planned: Plan, uids: frozenset[str]) -
     First those that reasons name: of a spread the domains with fewest pods, of other rules those with pods; sorted by
     how many pods wait. Then all other domains of the topology keys of these pods.
     """
-    waiting: dict[tuple[str, str], int] = {}
+    waiting = Counter[tuple[str, str]]()
     keys: set[str] = set()
     for group in planned.unplaced:
         if uids.isdisjoint(group.pods):
             continue
-        named = {domain: None for reason in group.reasons for domain in _domains_in_reason(reason)}
-        for domain in named:
-            waiting[domain] = waiting.get(domain, 0) + len(group.pods)
+        named = {domain for reason in group.reasons for domain in _domains_in_reason(reason)}
+        waiting.update(dict.fromkeys(named, len(group.pods)))
         if any(reason.code in BY_TOPOLOGY for reason in group.reasons):
             keys |= topology_keys(problem.shapes[problem.pod_of[group.pods[0]].shape])
-    for key, value in _domains_on_offer(problem):
-        if key in keys:
-            waiting.setdefault((key, value), 0)
+    waiting.update(dict.fromkeys((domain for domain in _domains_on_offer(problem) if domain[0] in keys), 0))
     return sorted(waiting, key=lambda domain: (-waiting[domain], domain))
 
 
