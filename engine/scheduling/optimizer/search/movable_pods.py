@@ -70,9 +70,10 @@ class MovablePods:
 
     def kind_beside(self, pod: PendingPod, claim: OpenedClaim) -> PodKind | None:
         """As what a pod may move from this claim, where it is, to another node like it; None if it may not."""
-        if pod.shape_key in self._independent:
+        shape_key = pod.shape_key
+        if shape_key in self._independent:
             return self._kind(pod, ())
-        ties = self._ties.get(pod.shape_key)
+        ties = self._ties.get(shape_key)
         if ties is None:
             return None
         bound = {constraint.key: constraint for constraint in claim.constraints if constraint.key in ties.keys}
