@@ -27,6 +27,8 @@ END = 60 * MINUTE
 REFUSING = 2 * 60 * MINUTE
 """How long into the calm zones refuse that do so for hours. What is in doubt then is so for an hour at most."""
 TRAITS = 0.35
+LITTLE_EFFORT = 10
+"""Steps of each plan's search where nearly every node comes in vain."""
 OPEN = "open budgets"
 """A trait: see `_open_budgets`."""
 
@@ -164,6 +166,8 @@ def _taint_nodes(drawn: Scenario) -> None:
     if dice.random() < TRAITS:
         drawn.traits["nodes that somebody else taints"] += 1
         drawn.faults = replace(drawn.faults, tainted=dice.choice([0.2, 1.0]))
+        if drawn.faults.tainted == 1:  # thousands of plans follow, and what is bound of them is not why they are made
+            drawn.settings = replace(drawn.settings, effort=LITTLE_EFFORT)
 
 
 def _open_budgets(drawn: Scenario) -> None:

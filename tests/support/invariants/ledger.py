@@ -210,6 +210,8 @@ class Ledger:
         """No node hosts two moves: none is to go twice, and none goes that another proposal builds on. (Once a move has
         started, its pods may have gone elsewhere: whoever takes its nodes looks where they go now.)"""
         for other, known in {**self.moves, **self.started}.items():
+            if all(self.lives[claim].over for claim in known.claims):
+                continue  # nobody is left to move
             taken = set(known.claims) | {new.name for new in known.replacements if new.name}
             if other in self.moves:
                 taken |= {place.claim for place in known.placements if place.claim and set(place.pods) - self.gone}
