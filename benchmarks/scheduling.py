@@ -4,6 +4,7 @@
     python benchmarks/scheduling.py --growth [--runs 1] [--json]
     python benchmarks/scheduling.py --effort-curve [--json]
     python benchmarks/scheduling.py --karpenter [--runs 3] [--json]
+    python benchmarks/scheduling.py --overlays [--runs 3] [--json]
 
 `seconds` is the best of some runs on a compiled catalogue, `cpu_seconds` likewise; `first_seconds` the first one, which
 compiles it too.
@@ -17,6 +18,9 @@ plans bind whole, their price in sum, and the CPU seconds of all, and of the dea
 0, on pods of the same mix, in turns: pods per second of wall time, best of the runs, and nodes. Karpenter's uses all
 processors; its `cpu_seconds` are those of a whole run, with what it makes before. `ratio`: kerf's pods per second over
 Karpenter's; `cpu_ratio`: Karpenter's CPU seconds over kerf's, which says more on a machine that others use.
+`--overlays` puts NodeOverlays into the catalogues of NodePools, all of EC2's types each, none of it known from before:
+CPU seconds, best of the runs. Each overlay is about a family of types (`alike`), or about one NodePool (`apart`).
+`ratio`: over what one NodePool takes with as many overlays.
 `baseline_seconds` is a fixed loop of plain Python in the same process: figures of two machines, or of one at two times,
 compare through it.
 """
@@ -24,6 +28,7 @@ compare through it.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import os
@@ -37,8 +42,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import karpenter
-from benchmarks.workloads.scheduling import SHAPES
+from benchmarks.workloads.scheduling import SHAPES, overlaid
 from kerf.engine.scheduling.kube_scheduler.scheduler import unbound_pods
+from kerf.engine.scheduling.launchable.node_overlays import overlaid_catalogues
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import Problem
@@ -57,6 +63,8 @@ KARPENTERS = {
     "BenchmarkRespectPreferences": ("preferences", 4_000),
 }
 """Karpenter's benchmarks, by name: the same pods here."""
+OVERLAYS = ((30, 30), (90, 44))
+"""NodePools and NodeOverlays."""
 GROWTH = (1_000, 10_000, 100_000)
 CASES = (("beside-nodes", 1_000), ("plain-ec2", 1_000), ("preferences", 4_000), ("unique", 5_000))
 
@@ -158,6 +166,33 @@ def effort_curve() -> dict[str, Any]:
     return {"scenarios": len(problems), "curve": curve, "baseline_seconds": round(baseline(), 6)}
 
 
+def overlays(runs: int) -> dict[str, Any]:
+    """What NodeOverlays of many NodePools cost, beside those of one."""
+
+    fresh = itertools.count()
+
+    def cpu_seconds(pools: int, count: int, apart: bool) -> float:
+        times = []
+        for _ in range(runs):
+            made, offered = overlaid(pools, count, next(fresh), apart=apart)
+            started = time.process_time()
+            overlaid_catalogues(made, offered)
+            times.append(time.process_time() - started)
+        return min(times)
+
+    found: dict[str, Any] = {}
+    for pools, count in OVERLAYS:
+        for way, apart in (("alike", False), ("apart", True)):
+            one, many = cpu_seconds(1, count, apart), cpu_seconds(pools, count, apart)
+            found[f"{pools} NodePools, {count} overlays, {way}"] = {
+                "cpu_seconds": round(many, 4),
+                "one_cpu_seconds": round(one, 4),
+                "ratio": round(many / one, 2),
+                "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+            }
+    return {**found, "baseline_seconds": round(baseline(), 6)}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="How fast pods are planned onto nodes")
     parser.add_argument("--pods", type=int, default=1000)
@@ -167,6 +202,7 @@ def main() -> int:
     parser.add_argument("--growth", action="store_true", help="several sizes and cases instead of one")
     parser.add_argument("--effort-curve", action="store_true", help="what effort buys on the conformance scenarios")
     parser.add_argument("--karpenter", action="store_true", help="beside Karpenter's own benchmark")
+    parser.add_argument("--overlays", action="store_true", help="NodeOverlays of many NodePools beside those of one")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     asked = parser.parse_args()
     if asked.shape not in SHAPES:
@@ -177,6 +213,8 @@ def main() -> int:
         if not LARGE_SET.is_dir():
             parser.error(ABSENT)
         figures = effort_curve()
+    elif asked.overlays:
+        figures = overlays(asked.runs)
     elif asked.karpenter:
         figures = beside_karpenter(asked.runs)
     elif asked.growth:

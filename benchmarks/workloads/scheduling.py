@@ -1,4 +1,4 @@
-"""Workloads for the scheduling benchmark: the reference's own, and its plain pods against EC2's types."""
+"""Workloads for the scheduling benchmark: the reference's own, its plain pods against EC2's types, and NodeOverlays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from kerf.adapters.aws.catalogue.offerings import offline_catalogue
 from kerf.engine.model import labels
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
-from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
+from kerf.engine.model.karpenter.nodeoverlays import Adjustment, NodeOverlay
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.pods import (
     AffinityTerm,
     Expression,
@@ -33,8 +34,12 @@ EC2_TYPES = 800
 SEED = 42
 NODES = 5_000
 LABEL = "my-label"
+FAMILY = "karpenter.k8s.aws/instance-family"
+NODE_CLASS = NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", "default")
 Pods = tuple[tuple[PendingPod, ...], dict[str, PodShape]]
 """Pods and their shapes by digest."""
+Offered = tuple[NodePool, str, Catalogue]
+"""A NodePool, and the digest and catalogue of its NodeClass."""
 
 
 def reference_types() -> Catalogue:
@@ -64,6 +69,28 @@ def ec2_types() -> Catalogue:
     names = sorted(name for name in known.types if name in known.prices)
     chosen = [names[i * len(names) // EC2_TYPES] for i in range(EC2_TYPES)]
     return offline_catalogue(names=chosen)
+
+
+def overlaid(pools: int, overlays: int, run: int, *, apart: bool) -> tuple[list[NodeOverlay], list[Offered]]:
+    """NodePools of all of EC2's types, and overlays with a percentage each: `apart`, every one is of a NodePool; else
+    every one is of a family of types. Those of another `run` are other ones."""
+    catalogue = offline_catalogue()
+    families = sorted({
+        family for each in catalogue.types for family in each.requirements.get(FAMILY, ())
+    })  # fmt: skip
+    known = [f"pool-{number}" for number in range(pools)]
+    key, values = (labels.NODEPOOL, known) if apart else (FAMILY, families)
+    made = [
+        NodeOverlay(
+            f"overlay-{number}",
+            requirements=(RequirementSpec(key, "In", (values[number % len(values)],)),),
+            adjustment=Adjustment(-1.0 - number - run / 1000, percent=True),
+            weight=number + 1,
+        )
+        for number in range(overlays)
+    ]
+    digest = content(catalogue)[0]
+    return made, [(NodePool(name, NODE_CLASS), digest, catalogue) for name in known]
 
 
 def requests(draw: random.Random) -> dict[str, int]:
@@ -162,7 +189,7 @@ def problem(count: int, types: Callable[[], Catalogue], drawn: Callable[[int], P
     pods, shapes = drawn(count)
     catalogue = types()
     digest = content(catalogue)[0]
-    pool = NodePool("default", NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", "default"))
+    pool = NodePool("default", NODE_CLASS)
     return Problem(pods, shapes, (PoolInput(pool, digest),), {digest: catalogue})
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from kerf.engine.record.decisions import Decision, ProvisionResult
 from kerf.engine.record.entries import Entry
-from kerf.engine.scheduling.launchable.node_overlays import OverlayCondition, evaluate_overlays
+from kerf.engine.scheduling.launchable.node_overlays import OverlayCondition, overlay_conditions
 from kerf.engine.scheduling.problem.capacity_buffers import (
     BufferProvisioning,
     BufferReadiness,
@@ -64,7 +64,7 @@ def overlay_statuses(state: State) -> list[OverlayStatus]:
         return []
     digests = [(pool, facts.catalogues.get(pool.node_class.key, "")) for _, pool in sorted(facts.pools.items())]
     pools = [(pool, blobs.catalogue(digest)) for pool, digest in digests if digest]
-    conditions = evaluate_overlays(facts.overlays.values(), pools).conditions
+    conditions = overlay_conditions(facts.overlays.values(), pools)
     return [
         OverlayStatus(name, _overlay(conditions[name]), facts.overlays[name].generation) for name in sorted(conditions)
     ]

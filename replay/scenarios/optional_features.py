@@ -18,7 +18,7 @@ from kerf.engine.model.kubernetes.pod_templates import PodTemplate
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, SpreadConstraint
 from kerf.engine.model.kubernetes.services import Service
 from kerf.engine.model.kubernetes.workloads import Workload
-from kerf.engine.scheduling.launchable.node_overlays import OverlayCondition, evaluate_overlays, overlaid_catalogues
+from kerf.engine.scheduling.launchable.node_overlays import OverlayCondition, overlaid_catalogues, overlay_conditions
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.capacity_buffers import (
     BufferReadiness,
@@ -69,7 +69,7 @@ class OptionalFeatures(Struct, frozen=True):
         """Say what became of overlays and buffers, for the scenario's result."""
         results: dict[str, Any] = {}
         if self.overlays:
-            conditions = evaluate_overlays(self.overlays, pools).conditions
+            conditions = overlay_conditions(self.overlays, pools)
             results["overlays"] = {name: str(conditions[name]) for name in sorted(conditions)}
         if self.buffers:
             results["buffers"] = [

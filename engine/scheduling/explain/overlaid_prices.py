@@ -7,7 +7,7 @@ from msgspec import Struct
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.scheduling.launchable.node_overlays import OverlayCondition, evaluate_overlays, matched_offerings
+from kerf.engine.scheduling.launchable.node_overlays import OverlayCondition, matched_offerings, overlay_conditions
 from kerf.engine.state.state import State
 
 SAME = 1e-6
@@ -70,6 +70,6 @@ def _applied(state: State) -> list[NodeOverlay]:
         return []
     digests = [(pool, facts.catalogues.get(pool.node_class.key, "")) for _, pool in sorted(facts.pools.items())]
     pools = [(pool, blobs.catalogue(digest)) for pool, digest in digests if digest]
-    conditions = evaluate_overlays(facts.overlays.values(), pools).conditions
+    conditions = overlay_conditions(facts.overlays.values(), pools)
     applied = [o for name, o in facts.overlays.items() if conditions[name] is OverlayCondition.SUCCEEDED and o.prices]
     return sorted(sorted(applied, key=lambda overlay: overlay.name, reverse=True), key=lambda overlay: -overlay.weight)

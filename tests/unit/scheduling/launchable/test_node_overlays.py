@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import Catalogue, Offering
 from kerf.engine.model.karpenter.nodeoverlays import Adjustment, NodeOverlay
-from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.devices import Device, ResourceSlice
-from kerf.engine.scheduling.launchable.node_overlays import OverlayCondition, OverlayEvaluation, evaluate_overlays
+from kerf.engine.scheduling.launchable.node_overlays import OverlayCondition, overlaid_catalogues, overlay_conditions
 from tests.support.scenarios.problems import instance_type, pool, spec
 
 FUSE = "smarter-devices/fuse"
 CATALOGUE = Catalogue((instance_type("a", 2, zones=("z1", "z2")), instance_type("b", 4, zones=("z1",))))
+
+
+class OverlayEvaluation(NamedTuple):
+    """`catalogues`: by NodePool, only those that an overlay changes. `conditions`: by overlay."""
+
+    catalogues: dict[str, Catalogue]
+    conditions: dict[str, OverlayCondition]
+
+
+def evaluate_overlays(
+    overlays: Sequence[NodeOverlay], pools: Sequence[tuple[NodePool, Catalogue]]
+) -> OverlayEvaluation:
+    changed = overlaid_catalogues(overlays, [(each, content(catalogue)[0], catalogue) for each, catalogue in pools])
+    catalogues = {name: catalogue for name, (digest, catalogue) in changed.items() if digest == content(catalogue)[0]}
+    assert catalogues.keys() == changed.keys()
+    return OverlayEvaluation(catalogues, overlay_conditions(overlays, pools))
 
 
 def overlay(name: str, *requirements: RequirementSpec, **fields: Any) -> NodeOverlay:
@@ -35,6 +53,8 @@ def prices(found: OverlayEvaluation, name: str, node_pool: str = "default") -> d
 OD1, OD2, SPOT1, SPOT2 = ("on-demand", "z1"), ("on-demand", "z2"), ("spot", "z1"), ("spot", "z2")
 ONLY_A = spec(lbl.INSTANCE_TYPE, "In", "a")
 ON_DEMAND = spec(lbl.CAPACITY_TYPE, "In", "on-demand")
+RED = spec("team", "In", "red")
+ZONE_9 = spec(lbl.ZONE, "In", "z9")
 
 
 def test_s184_s185_the_offerings_that_match_get_the_price() -> None:
@@ -180,3 +200,47 @@ def test_a208_an_overlay_sells_a_type_that_the_cloud_names_no_price_for(
     found = evaluate_overlays([overlay("o", *requirements, **change)], [(pool(), UNPRICED)])
     (given,) = found.catalogues["default"].types
     assert [offering.available for offering in given.offerings] == [sold, False, False]
+
+
+def changed(
+    overlays: Sequence[NodeOverlay], *pools: NodePool, catalogue: Catalogue = CATALOGUE
+) -> dict[str, tuple[str, Catalogue]]:
+    return overlaid_catalogues(overlays, [(each, content(catalogue)[0], catalogue) for each in pools])
+
+
+def test_s188_nodepools_that_no_overlay_tells_apart_share_one_catalogue() -> None:
+    """Labels that no overlay speaks of tell nothing apart, and what no overlay changes stays the same object."""
+    pools = [pool(f"p{number}", labels={"team": f"t{number}"}) for number in range(3)]
+    found = changed([overlay("o", ONLY_A, ON_DEMAND, price=0.05), overlay("none", ONLY_A, ZONE_9, price=1.0)], *pools)
+    (catalogue,) = {id(catalogue): catalogue for _, catalogue in found.values()}.values()
+    assert set(found) == {"p0", "p1", "p2"}
+    assert catalogue.types[1] is CATALOGUE.types[1]
+    spot = [number for number, offer in enumerate(CATALOGUE.types[0].offerings) if offer.capacity_type == lbl.SPOT]
+    assert all(catalogue.types[0].offerings[number] is CATALOGUE.types[0].offerings[number] for number in spot)
+
+
+def test_s188_nodepools_that_are_told_apart_share_the_types_that_come_out_the_same() -> None:
+    everywhere, red = overlay("all", price=9.0), overlay("red", ONLY_A, RED, price=5.0, weight=2)
+    found = changed([everywhere, red], pool("p1", labels={"team": "red"}), pool("p2", labels={"team": "blue"}))
+    ((_, first), (_, second)) = found["p1"], found["p2"]
+    assert first.types[0] != second.types[0]
+    assert first.types[1] is second.types[1]
+
+
+def test_s188_a_catalogue_made_of_the_same_as_before_is_the_same_object() -> None:
+    """Other labels, another NodePool and a change of an overlay that is not about it change nothing of it."""
+    everywhere, red = overlay("all", price=9.5), overlay("red", ONLY_A, RED, price=5.0, weight=2)
+    plain = pool("plain")
+    before = changed([everywhere, red], plain, pool("p1", labels={"team": "red"}))
+    after = changed(
+        [everywhere, replace(red, price=4.0)],
+        replace(plain, labels={"tier": "gold"}), pool("p1", labels={"team": "red"}), pool("p2"),
+    )  # fmt: skip
+    assert after["plain"][1] is after["p2"][1] is before["plain"][1]
+    assert after["p1"] != before["p1"]
+
+
+def test_s188_overlays_that_do_the_same_make_the_same_catalogue() -> None:
+    one, two = (overlay(name, spec(lbl.NODEPOOL, "In", name), price=7.5) for name in ("p1", "p2"))
+    found = changed([one, replace(two, weight=3)], pool("p1"), pool("p2"))
+    assert found["p1"][1] is found["p2"][1]
