@@ -6,7 +6,7 @@ Nothing is decided here: whatever rests on it is planned again by the planner.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from operator import gt, le
 
 from msgspec import Struct
@@ -65,7 +65,9 @@ class InstanceOption(Struct, frozen=True):
 
 class InstanceOptions:
     """The templates of a problem's NodePools (and their numbers, by name), and what a node of each type leaves for pods
-    beside its DaemonSets. `resources`: all that any pod requests, in the order in which amounts are given."""
+    beside its DaemonSets. `resources`: all that any pod requests, in the order in which amounts are given.
+
+    Most NodePools differ in neither: what follows from that alone is worked out for one of them."""
 
     def __init__(self, problem: Problem) -> None:
         shapes = {pod.shape for pod in problem.pods}
@@ -77,7 +79,12 @@ class InstanceOptions:
         ]
         self.templates = tuple(template for template in templates if template.types)
         self.numbers = {template.name: number for number, template in enumerate(self.templates)}
-        self._rooms = tuple(self._rooms_of(template) for template in self.templates)
+        first: dict[Hashable, int] = {}
+        self._alike = [first.setdefault(_rooms_follow_from(each), number) for number, each in enumerate(self.templates)]
+        self._rooms: list[dict[int, tuple[int, ...]]] = []
+        for number in range(len(self.templates)):
+            self._rooms.append(self._rooms_of(number))
+        self._fronts: dict[Hashable, tuple[int, ...]] = {}
         self._choices: dict[NodeDemands, tuple[InstanceOption, ...]] = {}
 
     def amounts(self, requests: Resources) -> tuple[int, ...]:
@@ -143,9 +150,20 @@ class InstanceOptions:
         key = "front", self.resources, narrowed.slots, narrowed.viable
         types: tuple[int, ...] | None = template.worked_out.get(key)
         if types is None:
-            possible = self._options_of(bits(narrowed.viable & template.types), number, narrowed)
-            types = template.worked_out[key] = tuple([option.type_number for option in _without_dominated(possible)])
+            types = template.worked_out[key] = self._front(number, narrowed)
         return list(self._options_of(types, number, narrowed))
+
+    def _front(self, number: int, narrowed: NarrowedTemplate) -> tuple[int, ...]:
+        """The types that are not dominated: those of another template of equal rooms and offers, if there is one."""
+        template = self.templates[number]
+        possible = narrowed.viable & template.types
+        offers = tuple([template.available[slot] & possible for slot in narrowed.slots])
+        key = self._alike[number], narrowed.slots, offers
+        types = self._fronts.get(key)
+        if types is None:
+            options = self._options_of(bits(possible), number, narrowed)
+            types = self._fronts[key] = tuple([option.type_number for option in _without_dominated(options)])
+        return types
 
     def _options_of(self, types: Iterable[int], number: int, narrowed: NarrowedTemplate) -> Iterator[InstanceOption]:
         """Those of the types that are on offer."""
@@ -154,16 +172,28 @@ class InstanceOptions:
             if each in prices:
                 yield InstanceOption(number, each, prices[each], narrowed, rooms[each])
 
-    def _rooms_of(self, template: Template) -> dict[int, tuple[int, ...]]:
+    def _rooms_of(self, number: int) -> dict[int, tuple[int, ...]]:
+        template, first = self.templates[number], self._alike[number]
         key = "rooms", self.resources
         rooms: dict[int, tuple[int, ...]] | None = template.worked_out.get(key)
         if rooms is None:
-            rooms = template.worked_out[key] = {}
-            for group in template.groups:
-                for number in bits(group.types):
-                    free = added(template.catalogue.types[number].allocatable(), group.requests, -1)
-                    rooms[number] = tuple(max(0, free.get(name, 0)) for name in self.resources)
+            made = self._rooms[first] if first < number else self._rooms_made(template)
+            rooms = template.worked_out[key] = made
         return rooms
+
+    def _rooms_made(self, template: Template) -> dict[int, tuple[int, ...]]:
+        rooms = {}
+        for group in template.groups:
+            for number in bits(group.types):
+                free = added(template.catalogue.types[number].allocatable(), group.requests, -1)
+                rooms[number] = tuple(max(0, free.get(name, 0)) for name in self.resources)
+        return rooms
+
+
+def _rooms_follow_from(template: Template) -> Hashable:
+    """What the room on nodes of a template follows from: the types, and what their DaemonSets request."""
+    groups = [(group.types, tuple(sorted(group.requests.items()))) for group in template.groups]
+    return template.catalogue, tuple(groups)
 
 
 def _without_dominated(given: Iterable[InstanceOption]) -> Iterator[InstanceOption]:
