@@ -53,7 +53,7 @@ class InstanceType(Struct, frozen=True, omit_defaults=True):
         return left
 
 
-class Catalogue(Struct, frozen=True, omit_defaults=True):
+class Catalogue(Struct, frozen=True, omit_defaults=True, dict=True):
     """The instance types that one NodeClass can launch, as of one observation. Stored once by content digest.
 
     `shifted` are the ids of its zones that a zonal shift has taken traffic out of: no offering there is available

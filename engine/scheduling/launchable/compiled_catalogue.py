@@ -37,10 +37,11 @@ from kerf.engine.model.labels import (
     ZONE_ID,
 )
 from kerf.engine.model.labels import normalise as stable_key
+from kerf.engine.scheduling.made_once import once
 from kerf.engine.scheduling.matching.requirements import NEGATIVE, Requirement, Requirements
 
 MAX_CACHED_CATALOGUES = 16
-"""How many compiled catalogues are kept."""
+"""How many compiled catalogues are kept for equal ones."""
 MAX_CACHED_PRICE_ORDERS = 64
 """How many orders of a catalogue's types by price are kept."""
 MAX_CACHED_AMOUNTS = 10_000
@@ -356,17 +357,18 @@ _cache: OrderedDict[str, tuple[Catalogue, CompiledCatalogue]] = OrderedDict()
 
 
 def compiled_catalogue(digest: str, catalogue: Catalogue) -> CompiledCatalogue:
-    """`compile_catalogue` with a bounded cache by digest. An entry serves only the catalogue that it was made from, so
-    a wrong digest costs time and changes no result."""
+    """`compile_catalogue`, kept for as long as the catalogue is in use: where NodeOverlays tell NodePools apart, each
+    has a catalogue of its own, and one question is about all of them in turn."""
+    return once(catalogue, CompiledCatalogue, lambda: _compiled(digest, catalogue))
+
+
+def _compiled(digest: str, catalogue: Catalogue) -> CompiledCatalogue:
+    """That of an equal catalogue, by digest, of which some are kept. An entry serves only the catalogue that it was
+    made from, so a wrong digest costs time and changes no result."""
     entry = _cache.get(digest)
-    if entry is not None and (entry[0] is catalogue or entry[0] == catalogue):
-        # The next question is about this very object: to compare hundreds of types takes longer than most questions.
-        _cache[digest] = (catalogue, entry[1])
-        _cache.move_to_end(digest)
-        return entry[1]
-    fresh = compile_catalogue(catalogue)
-    _cache[digest] = (catalogue, fresh)
+    compiled = entry[1] if entry is not None and entry[0] == catalogue else compile_catalogue(catalogue)
+    _cache[digest] = catalogue, compiled
     _cache.move_to_end(digest)
     while len(_cache) > MAX_CACHED_CATALOGUES:
         _cache.popitem(last=False)
-    return fresh
+    return compiled

@@ -131,8 +131,16 @@ def test_the_cache_serves_only_the_catalogue_it_was_made_from(monkeypatch: pytes
     assert compiled_catalogue("digest", ladder(1, 2)) is made
     assert compiled_catalogue("digest", other).names == ("t01", "t04")
     for number in range(3):
-        compiled_catalogue(f"more-{number}", one)
+        compiled_catalogue(f"more-{number}", ladder(1, 2))
     assert len(module._cache) == 2
+
+
+def test_catalogues_that_are_in_use_are_compiled_once_however_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where NodeOverlays tell NodePools apart, each question is about the catalogues of all of them in turn."""
+    monkeypatch.setattr(module, "MAX_CACHED_CATALOGUES", 2)
+    several = {f"digest-{cores}": ladder(1, cores) for cores in (2, 4, 8, 16)}
+    first, again = ([compiled_catalogue(*each) for each in several.items()] for _ in range(2))
+    assert all(one is other for one, other in zip(first, again, strict=True))
 
 
 def test_a_catalogue_is_compared_once_and_then_known(monkeypatch: pytest.MonkeyPatch) -> None:
