@@ -22,7 +22,8 @@ from kerf.engine.model.labels import NODEPOOL
 from kerf.engine.scheduling.launchable.compiled_catalogue import compiled_catalogue
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.pods.evictability import EvictionRules
-from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.problem.beside_held_pods import beside_held_pods
+from kerf.engine.scheduling.problem.problem import Beside, BoundPod, NodeInput, PendingPod, PoolInput, Problem
 from kerf.engine.scheduling.topology.topology import first_pods
 
 NO_LIMIT = 1 << 62
@@ -217,6 +218,20 @@ def moving_pods(cluster: Cluster, leaving: frozenset[str]) -> tuple[list[Pod], l
     return going, gone
 
 
+def _beside_held(cluster: Cluster, leaving: frozenset[str]) -> dict[str, Beside]:
+    """The pods (uids) that can run only beside others, which PodDisruptionBudgets keep for now on these nodes or on
+    nodes on their way out (D-88)."""
+    if not cluster.live or not cluster.pod_disruption_budgets or not cluster.pods_seek_pods:
+        return {}
+    going, gone = moving_pods(cluster, leaving)
+    leaves = (node for node in cluster.nodes if node.marked or node.name in leaving)
+    places = {pod.uid: node.place for node in leaves for pod in node.pods}
+    pods = [*going, *cluster.pending, *gone]
+    moved = frozenset(pod.uid for pod in pods)
+    staying = (pod for node in cluster.nodes for pod in node.bound if pod.uid not in moved)  # seldom looked at
+    return beside_held_pods(pods, places, staying, cluster.eviction_rules, cluster.base.namespaces)
+
+
 def what_if(cluster: Cluster, leaving: frozenset[str], *, respect_settling: bool) -> Problem:
     """The planner's problem with these nodes gone (D-87…D-91). Preferences count as they do in a provisioning pass.
 
@@ -231,13 +246,15 @@ def what_if(cluster: Cluster, leaving: frozenset[str], *, respect_settling: bool
     free = [*cluster.pending, *gone]
     devices = devices_without(cluster.base.devices, (pod.uid for node in leaves for pod in node.pods))
     unbarred = {pod.uid for pod in (*free, *filter(is_pending, going))} if settling else set()
+    beside = _beside_held(cluster, leaving)
     pods = [
         pending_pod_of(
             pod,
-            _add_tolerating_shape(pod.shape, shapes) if pod.uid in unbarred else pod.shape,
+            _shape_to_place(pod.shape, shapes, beside.get(pod.uid), pod.uid in unbarred),
             shapes,
             devices,
             cluster.promised.get(pod.uid, ""),
+            beside.get(pod.uid),
         )
         for pod in (*going, *free)
     ]
@@ -262,17 +279,33 @@ def is_pending(pod: Pod) -> bool:
 
 
 def pending_pod_of(
-    pod: Pod, shape: str, shapes: Mapping[str, PodShape], devices: DeviceFacts | None, target: str = ""
+    pod: Pod,
+    shape: str,
+    shapes: Mapping[str, PodShape],
+    devices: DeviceFacts | None,
+    target: str = "",
+    beside: Beside | None = None,
 ) -> PendingPod:
     claims = devices.claims_of(pod, shapes[shape]) if devices is not None else ()
     return PendingPod(
-        pod.uid, pod.namespace, pod.name, shape, pod.created, target, device_claims=claims, accepted=bool(pod.node)
+        pod.uid,
+        pod.namespace,
+        pod.name,
+        shape,
+        pod.created,
+        target,
+        device_claims=claims,
+        accepted=bool(pod.node),
+        beside=beside,
     )
 
 
-def _add_tolerating_shape(digest: str, shapes: dict[str, PodShape]) -> str:
-    shape = shapes[digest]
-    made = replace(shape, tolerations=(*shape.tolerations, SETTLING_TOLERATED))
+def _shape_to_place(digest: str, shapes: dict[str, PodShape], beside: Beside | None, unbarred: bool) -> str:
+    """The shape of a pod in a simulation: it may run only `beside` others; `unbarred`: also on settling nodes."""
+    if beside is None and not unbarred:
+        return digest
+    shape = shapes[digest] if beside is None else beside.shape(shapes[digest])
+    made = replace(shape, tolerations=(*shape.tolerations, SETTLING_TOLERATED)) if unbarred else shape
     name = content(made)[0]
     shapes[name] = made
     return name

@@ -51,7 +51,7 @@ MAX_QUIET_WAIT = 5_000
 """A pass waits up to so long (ms) until the pods of one scale-in have gone, and until moves of the node of the latest,
 and of the one whose nomination ends last, may be proposed. So the nodes of one scale-in are judged together. Otherwise
 the next pass would find the dearest ones when cheap ones go already."""
-NO_DESTINATION = (DisruptionCode.NO_PLACE, DisruptionCode.NO_USABLE_NODEPOOL)
+NO_DESTINATION = (DisruptionCode.NO_PLACE, DisruptionCode.NO_PLACE_BESIDE, DisruptionCode.NO_USABLE_NODEPOOL)
 """Why a drifted node cannot go if its pods have nowhere to go (D-64, D-90)."""
 
 

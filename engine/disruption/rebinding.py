@@ -132,7 +132,11 @@ class Rebinding:
         """The cluster as it is: its bound pods, and one waiting pod of each shape that may have to move."""
         problem = what_if(self._cluster, frozenset(), respect_settling=False)
         bound_pods = tuple(bound(self._cluster.nodes, frozenset(pod.uid for pod in self._cluster.displaced)))
-        pods = {(pod.namespace, pod.shape): pod for pod in problem.pods}
+        moving = (*self._cluster.pending, *self._cluster.displaced)
+        pods = {
+            (pod.namespace, pod.shape): pending_pod_of(pod, pod.shape, problem.shapes, problem.devices)
+            for pod in moving
+        }
         shape_keys = {(bound_pod.namespace, bound_pod.shape) for bound_pod in bound_pods}
         pods |= {(namespace, shape): PendingPod("", namespace, "", shape) for namespace, shape in shape_keys}
         return replace(problem, pods=tuple(pod for _, pod in sorted(pods.items())), bound=bound_pods)

@@ -90,9 +90,7 @@ class Simulator:
             return SimulationOutcome(planned.claims)
         failed = self._failed(planned, asked, leaving)
         if failed:
-            return SimulationOutcome(
-                failure=Reason.of(DisruptionCode.NO_PLACE, count=len(failed), pods=failed[:MAX_PODS_NAMED])
-            )
+            return SimulationOutcome(failure=_no_place(failed))
         return SimulationOutcome(planned.claims, planned.placements)
 
     def _plan(
@@ -135,8 +133,8 @@ class Simulator:
             STEPS_PER_PLAN + nodes + bound // BOUND_PODS_PER_STEP + STEPS_PER_POD * (pods - len(planned.truncated))
         )
 
-    def _failed(self, planned: Plan, asked: Iterable[PendingPod], leaving: frozenset[str]) -> list[str]:
-        """The pods without a place, as namespace/name; pending pods do not count (D-95, D-96)."""
+    def _failed(self, planned: Plan, asked: Iterable[PendingPod], leaving: frozenset[str]) -> list[PendingPod]:
+        """The pods without a place, by namespace and name; pending pods do not count (D-95, D-96)."""
         waiting, gone = self._elsewhere
         failed = {uid for group in (*planned.unplaced, *planned.ignored) for uid in group.pods} | set(planned.truncated)
         failed |= {
@@ -149,7 +147,7 @@ class Simulator:
         failed -= waiting
         if failed and leaving and self.cluster.live:
             failed -= self._without_place_anyway()
-        return sorted(f"{pod.namespace}/{pod.name}" for pod in asked if pod.uid in failed) if failed else []
+        return sorted((pod for pod in asked if pod.uid in failed), key=_key) if failed else []
 
     @cached_property
     def _elsewhere(self) -> tuple[frozenset[str], frozenset[str]]:
@@ -167,6 +165,26 @@ class Simulator:
             planned, _ = self._plan(frozenset(), True)
             self._without_place = frozenset(uid for group in planned.unplaced for uid in group.pods)
         return self._without_place
+
+
+def _key(pod: PendingPod) -> str:
+    return f"{pod.namespace}/{pod.name}"
+
+
+def _no_place(failed: Sequence[PendingPod]) -> Reason:
+    """Why the nodes stay: for pods that have to run beside others, what keeps these (D-88)."""
+    together = {_key(pod): pod.beside for pod in failed if pod.beside is not None}
+    if not together:
+        return Reason.of(
+            DisruptionCode.NO_PLACE, count=len(failed), pods=[_key(pod) for pod in failed[:MAX_PODS_NAMED]]
+        )
+    return Reason.of(
+        DisruptionCode.NO_PLACE_BESIDE,
+        count=len(together),
+        pods=list(together)[:MAX_PODS_NAMED],
+        budgets=sorted({budget for beside in together.values() for budget in beside.budgets}),
+        where=sorted({domain for beside in together.values() for domain in beside.where}),
+    )
 
 
 def _short(planned: Plan) -> bool:

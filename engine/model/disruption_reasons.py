@@ -169,6 +169,11 @@ class DisruptionCode(ReasonCode):
     )
     NO_OFFERING = "no-offering", "it has drifted, but nothing that its NodePool's template allows is on offer now"
     NO_PLACE = "no-place", "{count} of its pods would have no place elsewhere: {pods}"
+    NO_PLACE_BESIDE = (
+        "no-place-beside",
+        "{count} of its pods must be beside others of its pods (pod affinity), which PodDisruptionBudget {budgets} "
+        "lets go only after them, and with {where} there is no other place: {pods}",
+    )
     NO_USABLE_NODEPOOL = (
         "no-usable-nodepool",
         "no NodePool may launch nodes: each is of a fixed size, not ready, or going",

@@ -33,6 +33,7 @@ BLOCKS_CONSOLIDATION = frozenset[str](
         DisruptionCode.HOLDS_BUFFERS,
         DisruptionCode.MIN_VALUES,
         DisruptionCode.NO_PLACE,
+        DisruptionCode.NO_PLACE_BESIDE,
         DisruptionCode.NO_USABLE_NODEPOOL,
         DisruptionCode.NOTHING_CHEAPER,
         DisruptionCode.POLICY_WHEN_EMPTY,
@@ -46,7 +47,14 @@ BLOCKS_CONSOLIDATION = frozenset[str](
 (D-84)."""
 
 
-NO_DESTINATION = frozenset[str]([DisruptionCode.LEFT_OVER, DisruptionCode.NO_PLACE, DisruptionCode.NO_USABLE_NODEPOOL])
+NO_DESTINATION = frozenset[str](
+    [
+        DisruptionCode.LEFT_OVER,
+        DisruptionCode.NO_PLACE,
+        DisruptionCode.NO_PLACE_BESIDE,
+        DisruptionCode.NO_USABLE_NODEPOOL,
+    ]
+)
 """What keeps a drifted node from any disruption: its pods have nowhere to go (D-64). Other nodes are only kept from
 consolidation."""
 

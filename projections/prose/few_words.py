@@ -32,6 +32,7 @@ _FEW_WORDS: dict[str, str] = {
     DisruptionCode.NO_NODEPOOL_LABEL: "NodePool label missing",
     DisruptionCode.NO_OFFERING: "drifted, nothing offered",
     DisruptionCode.NO_PLACE: "no place elsewhere",
+    DisruptionCode.NO_PLACE_BESIDE: "no place together",
     DisruptionCode.NO_ROOM_TO_REPLACE: "drifted, limit reached",
     DisruptionCode.NO_USABLE_NODEPOOL: "no usable NodePool",
     DisruptionCode.NODE_DELETED: "Node deleted",

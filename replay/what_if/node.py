@@ -219,10 +219,12 @@ _POD_REASONS = (
     DisruptionCode.NOTHING_CHEAPER,
     DisruptionCode.SEVERAL_REPLACEMENTS,
     DisruptionCode.NO_PLACE,
+    DisruptionCode.NO_PLACE_BESIDE,
     DisruptionCode.NOT_WORTH_IT,
     DisruptionCode.TOO_FEW_SPOT_OPTIONS,
 )
 """Reasons that lie in what the pods ask for."""
+_NOWHERE = (DisruptionCode.NO_PLACE, DisruptionCode.NO_PLACE_BESIDE)
 
 
 def _pods_need(cluster: Cluster, node: ClusterNode, why: Reason) -> PodsNeed | None:
@@ -253,7 +255,7 @@ def _reasons_without_place(
     outcome: SimulationOutcome, cluster: Cluster, node: ClusterNode, moving: list[Pod]
 ) -> tuple[Reason, ...]:
     """Return the planner's reasons for the pods that have to move and have no place."""
-    if outcome.failure is None or outcome.failure.code != DisruptionCode.NO_PLACE:
+    if outcome.failure is None or outcome.failure.code not in _NOWHERE:
         return ()
     moving_uids = frozenset(pod.uid for pod in moving)
     planned = plan(what_if(cluster, frozenset([node.name]), respect_settling=True))

@@ -51,7 +51,7 @@ STEPS_PER_CHECK = 4
 MIN_SAVINGS = 1e-9
 """A command that saves less (USD per hour) is not worth making."""
 
-TOO_MANY = (DisruptionCode.SEVERAL_REPLACEMENTS, DisruptionCode.NO_PLACE)
+TOO_MANY = (DisruptionCode.SEVERAL_REPLACEMENTS, DisruptionCode.NO_PLACE, DisruptionCode.NO_PLACE_BESIDE)
 """Why a set of nodes cannot go, nor one that has more nodes besides."""
 NEEDS_A_NODE = (*TOO_MANY, DisruptionCode.NOTHING_CHEAPER, DisruptionCode.SPOT_TO_SPOT_OFF)
 """Why a node cannot go whose pods do not all fit on other nodes."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from msgspec import Struct
@@ -136,6 +137,21 @@ class EvictionRules(Struct, frozen=True, dict=True):
             for budget in budgets
             if not _excused(budget, pod) and (_allows_none(budget) or _needs_every_pod(budget))
         )
+
+    def kept_back(self, pods: Iterable[Pod]) -> dict[str, tuple[PodDisruptionBudget, ...]]:
+        """Of pods that are to leave together, those (uids) that may have to wait until others of them run elsewhere,
+        with the PodDisruptionBudgets that allow fewer evictions now than there are such pods (D-14)."""
+        kept_by = {
+            pod.uid: [budget for budget in self.matching(pod) if not _excused(budget, pod)]
+            for pod in pods
+            if self._selecting(pod)
+        }
+        leaving = Counter(budget.uid for budgets in kept_by.values() for budget in budgets)
+        too_many = {
+            uid: tuple(budget for budget in budgets if leaving[budget.uid] > budget.disruptions_allowed)
+            for uid, budgets in kept_by.items()
+        }
+        return {uid: budgets for uid, budgets in too_many.items() if budgets}
 
     def moves(self, pod: Pod) -> bool:
         """Whether the pod finds another place when its node goes: it is reschedulable, not protected, and its budgets

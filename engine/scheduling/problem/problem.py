@@ -13,7 +13,7 @@ from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.devices import DeviceFacts
 from kerf.engine.model.kubernetes.namespaces import Namespace
-from kerf.engine.model.kubernetes.pods import HostPort, PodShape, Resources, Taint
+from kerf.engine.model.kubernetes.pods import Expression, HostPort, NodeTerm, PodShape, Resources, Taint
 from kerf.engine.model.kubernetes.volumes import VolumeFacts
 from kerf.engine.model.settings import Settings
 from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS, Requirements
@@ -21,6 +21,27 @@ from kerf.engine.scheduling.matching.resources import added, total
 
 ShapeKey = tuple[str, str]
 """The namespace of a pod and the digest of its shape. Pods with equal keys are alike to every rule about pods."""
+
+
+class Beside(Struct, frozen=True):
+    """Where a pod has to run, and why. `domains`: the values of each topology key. `nodes` (by name): where the
+    `budgets` (namespace/name) keep the pods that it has to be with."""
+
+    domains: tuple[Expression, ...]
+    nodes: tuple[str, ...]
+    budgets: tuple[str, ...]
+
+    @property
+    def where(self) -> list[str]:
+        """The domains, each as key=value."""
+        return [f"{domain.key}={value}" for domain in self.domains for value in domain.values]
+
+    def shape(self, shape: PodShape) -> PodShape:
+        """The shape of a pod that may run only there."""
+        terms = shape.required_terms or (NodeTerm(),)
+        return replace(
+            shape, required_terms=tuple(replace(term, expressions=(*term.expressions, *self.domains)) for term in terms)
+        )
 
 
 class PendingPod(Struct, frozen=True):
@@ -36,6 +57,7 @@ class PendingPod(Struct, frozen=True):
     * `ahead`: pods with a higher number are packed first, whatever their size (see `optimizer.first_plan`).
     * `of_new_nodes`: what it asks of nodes that are yet to be launched, besides its shape: to be of no NodePool, type,
       zone or capacity type that would keep more pods of its group pending (see `optimizer.first_plan`).
+    * `beside`: why its shape asks for more than the pod does.
     """
 
     uid: str
@@ -50,6 +72,7 @@ class PendingPod(Struct, frozen=True):
     ahead: int = 0
     arrival: int = 0
     of_new_nodes: Requirements = NO_REQUIREMENTS
+    beside: Beside | None = None
 
     @property
     def shape_key(self) -> ShapeKey:
