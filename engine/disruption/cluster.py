@@ -295,7 +295,7 @@ def pending_pod_of(
         pod.created,
         target,
         device_claims=claims,
-        accepted=bool(pod.node),
+        accepted=bool(pod.node) or beside is not None,
         beside=beside,
     )
 

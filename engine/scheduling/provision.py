@@ -12,6 +12,7 @@ from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.labels import DRA_DRIVERS, MIN_VALUES_RELAXED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DOUBTS, LaunchInstance, PlannedClaim, ProvisionResult, draw_of
+from kerf.engine.scheduling.explain.held_pods import with_held_pods
 from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.explain.unready_pools import with_unready_pools
 from kerf.engine.scheduling.launchable.launch_offers import choose_offers
@@ -19,7 +20,7 @@ from kerf.engine.scheduling.launches_in_doubt import launch_doubted_first
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
-from kerf.engine.scheduling.problem.departing_pods import later_pods
+from kerf.engine.scheduling.problem.departing_pods import held_until, later_pods
 from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.relaunch_delay import (
@@ -67,14 +68,20 @@ def provision(state: State, now: int, tracer: Tracer | None = None) -> Provision
     planned, delayed = _planned(problem, state, now, tracer)
     planned, awaiting = launch_doubted_first(planned, problem, state, now)
     later = later_pods(state, now)
+    left = {uid for group in planned.unplaced for uid in group.pods}
+    held = held_until((pod for pod in problem.pods if pod.uid in left), state, now)
     names = claim_names([opened.node_pool for opened in planned.claims], state)
     claims = tuple(planned_claim(name, opened) for name, opened in zip(names, planned.claims, strict=True))
     result = ProvisionResult(
         claims,
         planned.placements,
-        (*with_unready_pools(planned.unplaced, problem), *delayed.unplaced, *awaiting.unplaced),
+        (
+            *with_unready_pools(with_held_pods(planned.unplaced, problem), problem),
+            *delayed.unplaced,
+            *awaiting.unplaced,
+        ),
         planned.ignored,
-        retry_at=min((at for at in (delayed.until, awaiting.until, later.until) if at), default=0),
+        retry_at=min((at for at in (delayed.until, awaiting.until, later.until, held) if at), default=0),
         truncated=planned.truncated,
         first_price=planned.first_price,
         lower_bound=planned.lower_bound,

@@ -128,6 +128,13 @@ class SchedulingCode(ReasonCode):
     """The node that was launched for the pod a moment ago was lost before it joined, or cannot take it; another one has
     to wait. `claim`."""
 
+    BESIDE_HELD_PODS = (
+        "beside-held-pods",
+        "it must be beside pods (pod affinity) that PodDisruptionBudget {budgets} keeps on node {nodes}, which is "
+        "going: only with {where} could it run",
+    )
+    """The pods that it has to be with leave their nodes only after it. `budgets` (namespace/name), `nodes`, `where`
+    these are, each as key=value."""
     IN_DOUBT = (
         "in-doubt",
         "a node in {zones} is launched first, for which there was no capacity when it was last asked for; the others "

@@ -163,7 +163,8 @@ _BY_NAME: dict[str, Callable[[Any, Names], Any]] = {
 }
 _BY_CODE: dict[tuple[str, str], Rule] = {
     ("launched-in-vain", "claim"): name_of("claim"),
-    ("no-place-beside", "where"): _taint,  # key=value
+    ("beside-held-pods", "where"): _taint,  # key=value
+    ("no-place-beside", "where"): _taint,
     ("node-deleted", "detail"): name_of("node"),
     ("deleted", "detail"): actor_or_unknown,
     ("resource-claim", "claim"): _resource_claim,

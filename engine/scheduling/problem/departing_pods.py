@@ -6,6 +6,7 @@ at once, its node would stand empty for hours, expire before the pod comes, and 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 
 from msgspec import Struct
@@ -17,6 +18,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Unplaced
 from kerf.engine.scheduling.pods.evictability import FOREVER, EvictionRules, forced_at, protected_until
+from kerf.engine.scheduling.problem.problem import PendingPod
 from kerf.engine.scheduling.reasons import SchedulingCode, reason
 from kerf.engine.state.provisioning_window import going_nodes, going_pods, is_going
 from kerf.engine.state.state import Facts, State
@@ -76,6 +78,25 @@ def _left_behind(state: State) -> list[str]:
     facts = state.facts
     nodes = {facts.pods[uid].node for uid in facts.targets if uid in facts.pods}
     return sorted(node for node in nodes if node and node not in facts.nodes and not is_going(state, node))
+
+
+def waiting_nodes(state: State, now: int) -> dict[str, int]:
+    """The going nodes (by name) whose pods stay for as long as PodDisruptionBudgets keep them: no interruption was
+    announced, and no deadline is near. Until when that is so (ms since the epoch), FOREVER without a deadline."""
+    lead = launch_lead(state.facts)
+    until = {
+        node: FOREVER if claim is None or claim.deadline is None else claim.deadline - lead
+        for node, claim in going_nodes(state)
+        if claim is None or not claim.interruption
+    }
+    return {node: at for node, at in until.items() if at > now}
+
+
+def held_until(pods: Iterable[PendingPod], state: State, now: int) -> int:
+    """When the first of these pods no longer has to be beside held ones (ms since the epoch); 0 if time brings none."""
+    until = waiting_nodes(state, now)
+    found = [until[node] for pod in pods if pod.beside is not None for node in pod.beside.nodes if node in until]
+    return min((at for at in found if at < FOREVER), default=0)
 
 
 def launch_lead(facts: Facts) -> int:

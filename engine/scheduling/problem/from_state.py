@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.content_digest import content
 from kerf.engine.model.karpenter.nodepool_validation import violations
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources, Taint, scored
@@ -14,10 +15,12 @@ from kerf.engine.nodeclaim.state_table import GOING, REQUESTED
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
 from kerf.engine.scheduling.made_once import once
 from kerf.engine.scheduling.matching.resources import total
+from kerf.engine.scheduling.pods.evictability import EvictionRules
+from kerf.engine.scheduling.problem.beside_held_pods import beside_held_pods
 from kerf.engine.scheduling.problem.capacity_buffers import BufferSources, virtual_pods
 from kerf.engine.scheduling.problem.default_spread import SelectorSources, with_default_spread
-from kerf.engine.scheduling.problem.departing_pods import departing_pods
-from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.problem.departing_pods import departing_pods, waiting_nodes
+from kerf.engine.scheduling.problem.problem import Beside, BoundPod, NodeInput, PendingPod, PoolInput, Problem
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.nodeclaims.unavailable import unavailable, unavailable_to
 from kerf.engine.state.objects.daemonsets import daemon_shape
@@ -45,6 +48,7 @@ def problem_of(state: State, now: int) -> Problem:
     asked_for = {p.shape for p in pods} | {p.shape for p in bound} | set(daemons)
     shapes = {digest: state.indexes.blobs.shape(digest) for digest in sorted(asked_for)}
     pools = _pools(state, offered, now)
+    beside = _beside_held(state, now, pods, bound, leaving, shapes)
     digests = sorted({p.catalogue for p in pools if p.catalogue})
     targets, devices = facts.targets, device_facts(state)
     return Problem(
@@ -53,13 +57,14 @@ def problem_of(state: State, now: int) -> Problem:
                 p.uid,
                 p.namespace,
                 p.name,
-                p.shape,
+                _shape_to_place(state, p.shape, beside.get(p.uid), shapes),
                 p.created,
                 targets.get(p.uid, ""),
                 p.uid in of_buffers,
                 devices.claims_of(p, shapes[p.shape]) if devices is not None else (),
-                bool(p.node),
+                bool(p.node) or p.uid in beside,
                 arrival=p.arrival,
+                beside=beside.get(p.uid),
             )
             for p in pods
         ),
@@ -155,6 +160,36 @@ def _bound(state: State, moving: list[Pod], places: dict[str, str]) -> tuple[Bou
     bound_pods = [p for on_place in on_places for p in on_place.pods if p.uid not in here]
     bound_pods.sort(key=lambda p: (p.namespace, p.name, p.uid))
     return tuple(BoundPod(p.uid, p.namespace, p.shape, places[p.node], bool(p.deleting), p.name) for p in bound_pods)
+
+
+def _beside_held(
+    state: State,
+    now: int,
+    pods: list[Pod],
+    bound: tuple[BoundPod, ...],
+    leaving: tuple[NodeInput, ...],
+    shapes: dict[str, PodShape],
+) -> dict[str, Beside]:
+    """The pods (uids) that can run only beside pods which PodDisruptionBudgets keep on going nodes (S-46, S-49)."""
+    budgets = sorted(state.facts.pdbs.values(), key=lambda budget: (budget.namespace, budget.name, budget.uid))
+    waiting = waiting_nodes(state, now) if budgets else {}
+    on_node = {node.name: node for node in leaving if node.name in waiting}
+    if not on_node:
+        return {}
+    places = {pod.uid: on_node[pod.node] for pod in pods if pod.node in on_node}
+    rules = EvictionRules(shapes, tuple(budgets), now)
+    return beside_held_pods(pods, places, bound, rules, tuple(state.facts.namespaces.values()))
+
+
+def _shape_to_place(state: State, digest: str, beside: Beside | None, shapes: dict[str, PodShape]) -> str:
+    """The digest of the shape of a pod that can run only `beside` others; it is added to `shapes`."""
+    if beside is None:
+        return digest
+    shape = beside.shape(shapes[digest])
+    name = content(shape)[0]
+    shapes[name] = shape
+    state.indexes.blobs.offer(name, shape)
+    return name
 
 
 def _notices_other_pods(shape: PodShape, limited: bool) -> bool:

@@ -53,11 +53,12 @@ class PendingPod(Struct, frozen=True):
     * `target`: the claim, or the unmanaged node, that an earlier plan put it on; "" for none.
     * `virtual`: it stands for the room of a CapacityBuffer (S-179).
     * `device_claims`: its ResourceClaims as namespace/name (S-195).
-    * `accepted`: it runs already, on a node that goes (S-46), so it is not refused for what it asks (S-42).
+    * `accepted`: it runs already, on a node that goes (S-46), so it is not refused for what it asks (S-42); nor
+      is a pod that has to be `beside` others, for what this adds.
     * `ahead`: pods with a higher number are packed first, whatever their size (see `optimizer.first_plan`).
     * `of_new_nodes`: what it asks of nodes that are yet to be launched, besides its shape: to be of no NodePool, type,
       zone or capacity type that would keep more pods of its group pending (see `optimizer.first_plan`).
-    * `beside`: why its shape asks for more than the pod does.
+    * `beside`: why its shape asks for more than the pod itself.
     """
 
     uid: str
