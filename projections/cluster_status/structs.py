@@ -26,11 +26,11 @@ class Usage(Struct, frozen=True):
 class WaitingWorkload(Struct, frozen=True, kw_only=True):
     """Pods of one workload that wait for the same reason. `since` is when the first of them was created.
 
-    `outlook` is ON_ITS_WAY (`places` are the claims or nodes planned for them), NO_PLACE (`reason` is the one nearest
-    to a place, `why` its sentence), NOT_PLANNED (no plan was about them yet), KEPT or IGNORED. `requests` is what one
-    pod asks for. `daemonsets` are those (namespace/name, with what they ask for) without which types would be large
-    enough. `refused_zones` are those where the cloud refused all that would do, and `again` is when the first of it is
-    asked for again, 0 where refusals are not why.
+    `outlook` is ON_ITS_WAY (`places` are the claims or nodes planned for them), NOT_BOUND (these are in service),
+    NO_PLACE (`reason` is the one nearest to a place, `why` its sentence), NOT_PLANNED (no plan was about them yet),
+    KEPT or IGNORED. `requests` is what one pod asks for. `daemonsets` are those (namespace/name, with what they ask
+    for) without which types would be large enough. `refused_zones` are those where the cloud refused all that would do,
+    and `again` is when the first of it is asked for again, 0 where refusals are not why.
     """
 
     workload: str

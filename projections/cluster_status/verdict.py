@@ -20,7 +20,7 @@ from kerf.projections.cluster_status.structs import (
     UnderWay,
     WaitingWorkload,
 )
-from kerf.projections.cluster_status.waiting_pods import IGNORED, NO_PLACE, NOT_ASKED, ON_ITS_WAY
+from kerf.projections.cluster_status.waiting_pods import IGNORED, NO_PLACE, NOT_ASKED, NOT_BOUND, ON_ITS_WAY
 
 PATIENCE = 600_000
 """A pod whose node is on its way should have it by then (ms)."""
@@ -82,7 +82,7 @@ def _of_group(group: WaitingWorkload, a_pool_is_ready: bool) -> tuple[str, str]:
         if not a_pool_is_ready:
             return FAILING, "no-pool-ready"
         return (FAILING, "no-capacity") if _lacks_capacity(group.reason) else (DEGRADED, "no-place")
-    if group.outlook == ON_ITS_WAY and group.waited > PATIENCE:
+    if group.outlook in (ON_ITS_WAY, NOT_BOUND) and group.waited > PATIENCE:
         return DEGRADED, "waiting-long"
     return BUSY, "waiting"
 

@@ -13,6 +13,7 @@ from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.scheduling.explain.crowding_daemonsets import crowding_behind
 from kerf.engine.scheduling.explain.meant_pools import giving
 from kerf.engine.scheduling.explain.refused_offerings import refused_zones
+from kerf.engine.state.provisioning_window import in_service
 from kerf.engine.state.state import State
 from kerf.projections.cluster_status.structs import WaitingWorkload
 from kerf.projections.prose.daemonsets import daemonsets_in_words
@@ -22,6 +23,8 @@ from kerf.projections.prose.refused_offerings import refused_in_words
 from kerf.projections.workload_names import WorkloadName, workload_of
 
 ON_ITS_WAY, NO_PLACE, NOT_PLANNED, KEPT, IGNORED = "on-its-way", "no-place", "not-planned", "kept", "ignored"
+NOT_BOUND = "not-bound"
+"""The node that is planned for the pod is in service, and kube-scheduler has not bound the pod there."""
 NOT_TOLD = "not-told"
 """Why a pod waits in an imported record: another controller planned, or did not."""
 NOT_ASKED = "not-asked"
@@ -44,8 +47,9 @@ def waiting_workloads(state: State, now: int, plan: ProvisionResult | None) -> t
     outlooks, untold = _outlooks(plan, state), (NOT_TOLD, None) if state.facts.tells_history else _UNKNOWN
     groups: dict[tuple[WorkloadName, str, bytes, str], list[tuple[Pod, Reason | None]]] = {}
     for pod in _waiting(state):
-        if state.facts.targets.get(pod.uid):
-            outlook, why = ON_ITS_WAY, None
+        target = state.facts.targets.get(pod.uid)
+        if target:
+            outlook, why = NOT_BOUND if in_service(state.facts, target) else ON_ITS_WAY, None
         elif is_not_asked_for(pod, state):
             outlook, why = NOT_ASKED, None
         else:

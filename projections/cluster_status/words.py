@@ -10,6 +10,7 @@ from kerf.projections.cluster_status.waiting_pods import (
     KEPT,
     NO_PLACE,
     NOT_ASKED,
+    NOT_BOUND,
     NOT_PLANNED,
     NOT_TOLD,
     ON_ITS_WAY,
@@ -19,6 +20,7 @@ from kerf.projections.prose.reasons import sentence
 
 OUTLOOKS: dict[str, str] = {
     ON_ITS_WAY: "its place is on the way:",
+    NOT_BOUND: "its place is in service, and kube-scheduler has not bound it there:",
     NO_PLACE: "no place",
     NOT_PLANNED: "no plan was about it yet",
     KEPT: "may not leave its node yet",

@@ -39,13 +39,18 @@ def in_service(**changes: object) -> World:
 
 def joins(world: World) -> None:
     """The instance that was launched is the node `n1`, and gets its pods."""
+    starts(world)
+    for name in PODS:
+        world.bind(name, "n1")
+
+
+def starts(world: World) -> None:
+    """The instance that was launched is the node `n1`, in service. No pod is bound to it yet."""
     world.node("n1", PROVIDER, taints=(UNREGISTERED,))
     world.answer_all()
     world.node("n1", PROVIDER, registered="true")
     world.answer_all()
     world.node("n1", PROVIDER, registered="true", initialized="true")
-    for name in PODS:
-        world.bind(name, "n1")
 
 
 def half_empty(**changes: object) -> World:

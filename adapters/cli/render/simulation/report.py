@@ -25,6 +25,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import InputRefused
 from kerf.engine.scheduling.explain.crowding_daemonsets import crowding_behind
 from kerf.engine.scheduling.reasons import SchedulingCode
+from kerf.engine.state.provisioning_window import in_service
 from kerf.engine.state.state import State
 from kerf.projections.cost import CostFold
 from kerf.projections.prose.daemonsets import daemonsets_in_words
@@ -185,7 +186,7 @@ class ReportFold:
             nearest = nearest_first(reasons_by_pod.get(uid, ()))
             shape = state.facts.pods[uid].shape
             why = tuple(WaitReason(reason.code, in_words(reason, shape), reason.params) for reason in nearest)
-            why = why or (_on_its_way(state.facts.targets.get(uid, "")),)
+            why = why or (_planned(state, state.facts.targets.get(uid, "")),)
             key = tuple(wait_reason.text for wait_reason in why)
             alike.setdefault(key, []).append(state.facts.pods[uid].key)
             reasons[key] = why
@@ -226,7 +227,11 @@ def _gated(state: State, gated: Mapping[str, Sequence[str]]) -> Iterable[PodsWit
         yield PodsWithoutNode(tuple(sorted(pods)), (WaitReason("scheduling-gated", text, {"gates": list(gates)}),))
 
 
-def _on_its_way(target: str) -> WaitReason:
+def _planned(state: State, target: str) -> WaitReason:
+    """What a pod waits for that no plan had a reason against. `target`: the claim or node planned for it, if any."""
+    if target and in_service(state.facts, target):
+        text = f"{target} is planned for it and in service, and kube-scheduler has not bound it there"
+        return WaitReason("not-bound", text, {"target": target})
     if target:
         return WaitReason("planned", f"waits for {target}, which is on its way", {"target": target})
     return WaitReason("undecided", "its batching window is still open: nothing was decided yet")

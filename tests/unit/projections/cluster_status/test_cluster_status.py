@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.cli.render.moment.status import status_text
 from kerf.adapters.cli.render.output import Printer
+from kerf.adapters.cli.render.simulation.report import ReportFold
 from kerf.engine.disruption.why_nodes_stay import why_it_stays
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.disruption_reasons import DisruptionCode
@@ -29,7 +30,7 @@ from kerf.projections.cluster_status.words import ground_words, late_words
 from kerf.projections.prose.few_words import few_words
 from kerf.replay.explain.pod import explain_pod
 from kerf.replay.time_travel.status import latest_plan, status_of
-from tests.support.lives import asked, claim_of, half_empty, in_service, launched, show_taint
+from tests.support.lives import asked, claim_of, half_empty, in_service, launched, show_taint, starts
 from tests.support.repository import ROOT
 from tests.support.simulation.run import Run, scale, workshop
 from tests.support.world import NODE_CLASS, World, pool
@@ -65,6 +66,25 @@ def test_pods_whose_node_is_on_its_way_are_busy_and_say_which_it_is() -> None:
     assert (joining.kind, joining.subjects, joining.pods, joining.late) == ("join", (claim,), 5, False)
     (node,) = found.nodes
     assert (node.name, node.few_words) == (claim, "joining")
+
+
+def test_pods_that_are_not_bound_to_a_node_in_service_do_not_wait_for_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It was said to be on its way, for as long as kube-scheduler refused the pods there."""
+    world = launched()
+    starts(world)
+    found = status(world, 2_000)
+    claim = next(iter(world.runtime.state.facts.claims))
+    assert {(group.outlook, group.places) for group in found.waiting} == {("not-bound", (claim,))}
+    status_text(Printer(), found)
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"its place is in service, and kube-scheduler has not bound it there: {claim}" in told
+    assert ("degraded", "waiting-long", 5) in grounds(status(world, 11 * MINUTE))
+    report = ReportFold(world.now).report(load(world.store), world.now, record=None, prices="", gated={})
+    assert [(why.code, why.text) for group in report.waiting for why in group.reasons] == [
+        ("not-bound", f"{claim} is planned for it and in service, and kube-scheduler has not bound it there")
+    ]
 
 
 def test_what_takes_too_long_is_late_and_degrades() -> None:
