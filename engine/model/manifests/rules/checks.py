@@ -6,7 +6,7 @@ A value of the wrong type is passed over: the schema reports it. An empty text c
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from ipaddress import ip_address
 from typing import Any
 
@@ -97,17 +97,33 @@ def needs(field: str) -> Check:
     return check
 
 
-def one_kind_of(noun: str, *fields: str, least: int = 1) -> Check:
-    """A check of an object that has one of these fields; none of them if `least` is 0."""
+def one_kind_of(noun: str, *fields: str) -> Check:
+    """A check of an object that has one of these fields."""
 
     def check(report: Report, path: str, value: Any) -> None:
-        given = [name for name in fields if isinstance(value, dict) and value.get(name) is not None]
-        if len(given) > 1:
-            report.add("KERF309", path, f"{noun} has {' and '.join(given)} at once", "Leave out all but one")
-        elif len(given) < least and isinstance(value, dict):
-            report.add("KERF304", path, f"{noun} needs one of {', '.join(fields)}")
+        if isinstance(value, dict):
+            given = [name for name in fields if value.get(name) is not None]
+            _not_at_once(report, path, f"{noun} has", given)
+            if not given:
+                report.add("KERF304", path, f"{noun} needs one of {', '.join(fields)}")
 
     return check
+
+
+def one_kind_but(noun: str, others: Collection[str]) -> Check:
+    """A check of an object that has one field at most besides these others."""
+
+    def check(report: Report, path: str, value: Any) -> None:
+        parts = value.items() if isinstance(value, dict) else ()
+        given = [name for name, part in parts if name not in others and part is not None]
+        _not_at_once(report, path, f"{noun} is", given)
+
+    return check
+
+
+def _not_at_once(report: Report, path: str, so: str, given: Sequence[str]) -> None:
+    if len(given) > 1:
+        report.add("KERF309", path, f"{so} {' and '.join(given)} at once", "Leave out all but one")
 
 
 def domain_name(report: Report, path: str, value: Any) -> None:

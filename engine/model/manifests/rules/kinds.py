@@ -18,6 +18,7 @@ from kerf.engine.model.manifests.rules.checks import (
     domain_name,
     filled,
     needs,
+    one_kind_but,
     one_of,
     size_of,
     values_at,
@@ -117,11 +118,8 @@ def _claim(report: Report, path: str, value: Any) -> None:
 
 
 def _volume(report: Report, path: str, value: Any) -> None:
-    """Report a volume that is nothing, or several things at once, or lacks what each has."""
-    parts = value if isinstance(value, dict) else {}
-    sources = [name for name, part in parts.items() if name not in _NO_SOURCES and part is not None]
-    if len(sources) > 1:
-        report.add("KERF309", path, f"The volume is {' and '.join(sources)} at once", "Leave out all but one")
+    """Report a volume that is several things at once, or lacks what each has."""
+    one_kind_but("The volume", _NO_SOURCES)(report, path, value)
     for field in ("accessModes", "capacity"):
         needs(field)(report, path, value)
 

@@ -78,7 +78,7 @@ def _node_field(report: Report, path: str, value: Any) -> None:
         check_domain_name(report, f"{path}.values[{number}]", name)
 
 
-_REQUIRED, _PREFERRED = (
+REQUIRED, PREFERRED = (
     "requiredDuringSchedulingIgnoredDuringExecution",
     "preferredDuringSchedulingIgnoredDuringExecution",
 )
@@ -102,9 +102,7 @@ _OF_AFFINITIES: dict[str, Check] = {
 }
 _BETWEEN_PODS = ("podAffinity", "podAntiAffinity")
 _AFFINITIES = tuple(
-    f"affinity.{kind}.{term}"
-    for kind in _BETWEEN_PODS
-    for term in (f"{_REQUIRED}[]", f"{_PREFERRED}[].podAffinityTerm")
+    f"affinity.{kind}.{term}" for kind in _BETWEEN_PODS for term in (f"{REQUIRED}[]", f"{PREFERRED}[].podAffinityTerm")
 )
 _SELECTORS = ("topologySpreadConstraints[]", *_AFFINITIES)
 _OBJECTS = ("serviceAccountName", "serviceAccount", "nodeName", "priorityClassName", "runtimeClassName")
@@ -132,15 +130,15 @@ RULES: dict[str, Check] = {
     "topologySpreadConstraints": _spreads,
     "topologySpreadConstraints[].minDomains": between(1, INT32),
     **{f"volumes[]{field}": check for field, check in RULES_OF_VOLUMES.items()},
-    f"{NODE_AFFINITY}.{_REQUIRED}.nodeSelectorTerms": filled,
-    f"{NODE_AFFINITY}.{_REQUIRED}.nodeSelectorTerms[].matchExpressions[].key": check_label_key,
-    f"{NODE_AFFINITY}.{_REQUIRED}.nodeSelectorTerms[].matchExpressions[].values[]": check_label_value,
-    f"{NODE_AFFINITY}.{_REQUIRED}.nodeSelectorTerms[].matchFields[]": _node_field,
-    f"{NODE_AFFINITY}.{_PREFERRED}[].preference.matchFields[]": _node_field,
-    f"{NODE_AFFINITY}.{_PREFERRED}[].weight": between(1, 100),
-    f"{NODE_AFFINITY}.{_PREFERRED}[].preference.matchExpressions[].key": check_label_key,
+    f"{NODE_AFFINITY}.{REQUIRED}.nodeSelectorTerms": filled,
+    f"{NODE_AFFINITY}.{REQUIRED}.nodeSelectorTerms[].matchExpressions[].key": check_label_key,
+    f"{NODE_AFFINITY}.{REQUIRED}.nodeSelectorTerms[].matchExpressions[].values[]": check_label_value,
+    f"{NODE_AFFINITY}.{REQUIRED}.nodeSelectorTerms[].matchFields[]": _node_field,
+    f"{NODE_AFFINITY}.{PREFERRED}[].preference.matchFields[]": _node_field,
+    f"{NODE_AFFINITY}.{PREFERRED}[].weight": between(1, 100),
+    f"{NODE_AFFINITY}.{PREFERRED}[].preference.matchExpressions[].key": check_label_key,
     **{f"{holder}.{field}": check for holder in _AFFINITIES for field, check in _OF_AFFINITIES.items()},
-    **dict.fromkeys((f"affinity.{kind}.{_PREFERRED}[].weight" for kind in _BETWEEN_PODS), between(1, 100)),
+    **dict.fromkeys((f"affinity.{kind}.{PREFERRED}[].weight" for kind in _BETWEEN_PODS), between(1, 100)),
     **dict.fromkeys(_SELECTORS, _pod_label_keys),
     **{f"{holder}.{field}": check for holder in _SELECTORS for field, check in _OF_SELECTORS.items()},
     **{f"{holder}[]{field}": check for holder in CONTAINERS for field, check in RULES_OF_CONTAINERS.items()},

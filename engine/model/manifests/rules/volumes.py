@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kerf.engine.model.did_you_mean import did_you_mean, is_it
-from kerf.engine.model.manifests.rules.checks import Check, needs, one_of, size_of
+from kerf.engine.model.manifests.rules.checks import Check, needs, one_kind_but, one_of, size_of
 from kerf.engine.model.manifests.rules.containers import CONTAINERS
 from kerf.engine.model.manifests.rules.names import check_label_name
 from kerf.engine.model.manifests.violations import Report
@@ -13,17 +13,9 @@ from kerf.engine.model.manifests.violations import Report
 _MOUNTS = ("volumeMounts", "volumeDevices")
 
 
-def _one_kind(report: Report, path: str, value: Any) -> None:
-    """Report a volume of several kinds; one of none is an emptyDir."""
-    parts = value.items() if isinstance(value, dict) else ()
-    kinds = [name for name, part in parts if name != "name" and part is not None]
-    if len(kinds) > 1:
-        report.add("KERF309", path, f"The volume is {' and '.join(kinds)} at once", "Leave out all but one")
-
-
 _PATHS = ("", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice")
 RULES_OF_VOLUMES: dict[str, Check] = {
-    "": _one_kind,
+    "": one_kind_but("The volume", ("name",)),  # one of no kind is an emptyDir
     ".name": check_label_name,
     ".persistentVolumeClaim": needs("claimName"),
     ".hostPath": needs("path"),

@@ -14,7 +14,7 @@ from kerf.engine.model.manifests.rules.checks import check_label_key, check_labe
 from kerf.engine.model.manifests.rules.kinds import check_kind
 from kerf.engine.model.manifests.rules.metadata import check_metadata_rules, check_template_metadata
 from kerf.engine.model.manifests.rules.names import check_names
-from kerf.engine.model.manifests.rules.pods import check_pod_spec
+from kerf.engine.model.manifests.rules.pods import PREFERRED, REQUIRED, check_pod_spec
 from kerf.engine.model.manifests.rules.resources import check_resources
 from kerf.engine.model.manifests.rules.volumes import check_mounts
 from kerf.engine.model.manifests.violations import Report
@@ -40,10 +40,6 @@ _NUMERIC_TOLERATIONS = (1, 35)
 """The version of Kubernetes from which tolerations compare numbers (Gt, Lt)."""
 _STAYING = (None, "", "NoSchedule", "PreferNoSchedule")
 """Effects of a toleration that never have a pod leave, or not alone."""
-_REQUIRED, _PREFERRED = (
-    "requiredDuringSchedulingIgnoredDuringExecution",
-    "preferredDuringSchedulingIgnoredDuringExecution",
-)
 _EVERY, _ZONES = "@every ", ("TZ=", "CRON_TZ=")
 """How schedules of CronJobs begin that disruption budgets do not have."""
 _WITHOUT_ZONES = (1, 29)
@@ -190,9 +186,9 @@ def _check_toleration(toleration: Document, path: str, version: Version, report:
 
 
 def _node_terms(affinity: Document, path: str) -> Iterator[tuple[str, Document]]:
-    yield from _required_terms(affinity, path, _REQUIRED)
-    for number, preferred in enumerate(_objects(affinity, _PREFERRED)):
-        yield f"{path}.{_PREFERRED}[{number}].preference", _at(preferred, "preference")
+    yield from _required_terms(affinity, path, REQUIRED)
+    for number, preferred in enumerate(_objects(affinity, PREFERRED)):
+        yield f"{path}.{PREFERRED}[{number}].preference", _at(preferred, "preference")
 
 
 def _required_terms(affinity: Document, path: str, name: str) -> Iterator[tuple[str, Document]]:
@@ -205,11 +201,11 @@ def _label_selectors(spec: Document, path: str) -> Iterator[tuple[str, Document]
         yield f"{path}.topologySpreadConstraints[{number}].labelSelector", _at(constraint, "labelSelector")
     for name in ("podAffinity", "podAntiAffinity"):
         affinity, at = _at(spec, "affinity", name), f"{path}.affinity.{name}"
-        for number, term in enumerate(_objects(affinity, _REQUIRED)):
-            yield f"{at}.{_REQUIRED}[{number}].labelSelector", _at(term, "labelSelector")
-        for number, term in enumerate(_objects(affinity, _PREFERRED)):
+        for number, term in enumerate(_objects(affinity, REQUIRED)):
+            yield f"{at}.{REQUIRED}[{number}].labelSelector", _at(term, "labelSelector")
+        for number, term in enumerate(_objects(affinity, PREFERRED)):
             yield (
-                f"{at}.{_PREFERRED}[{number}].podAffinityTerm.labelSelector",
+                f"{at}.{PREFERRED}[{number}].podAffinityTerm.labelSelector",
                 _at(term, "podAffinityTerm", "labelSelector"),
             )
 
