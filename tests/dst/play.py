@@ -21,9 +21,7 @@ from kerf.engine.runtime.runtime import Runtime
 from kerf.engine.state import snapshot
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.indexes import Blobs
-from kerf.engine.state.load import beginning, load
-from kerf.replay.verify.decide_again import decide_again
-from kerf.replay.verify.verifier import turns
+from kerf.engine.state.load import load
 from kerf.replay.verify.verify import verify
 from tests.dst.beginning import ODD, STATIC, keeps_its_nodes
 from tests.dst.coverage import counted
@@ -32,6 +30,7 @@ from tests.support.invariants.ledger import Broken
 from tests.support.invariants.refusals import refusals_taken_ill
 from tests.support.invariants.witness import CLOCKS_OFF, Witness
 from tests.support.memory import MemoryStore
+from tests.support.records import with_every_claim_due
 from tests.support.simulation.run import Run
 
 HEAL = 11 * MINUTE
@@ -295,11 +294,8 @@ def _sound(scenario: Scenario, run: Run) -> list[Broken]:
 
 def looks_change_nothing(store: MemoryStore) -> list[Broken]:
     """Each turn is the same where every claim is due: what was looked at in vain before is not in the record."""
-    state = beginning(store)
-    for turn in turns(store.scan()):
-        for name in state.facts.claims:
-            state.indexes.due.by(name, 1)
-        if decide_again(state, turn) != turn:
+    for turn, decided, _ in with_every_claim_due(store):
+        if decided != turn:
             return [Broken("looks change nothing", f"turn of {turn[0].position}", turn[0].position, turn[0].at)]
     return []
 

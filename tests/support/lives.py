@@ -6,6 +6,7 @@ from kerf.engine.disruption.consolidation.young_pods import LATELY
 from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Intent
+from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
 from tests.support.world import World, pool
 
 UNREGISTERED = Taint("karpenter.sh/unregistered", "NoExecute")
@@ -71,6 +72,25 @@ def decide(world: World) -> list[Intent]:
 def show_taint(world: World) -> None:
     """The watch shows the disrupted taint on `n1`."""
     world.node("n1", PROVIDER, registered="true", initialized="true", taints=(DISRUPTED,))
+
+
+def drained(world: World) -> None:
+    """Somebody deletes the NodeClaim of `n1`, and its pods have gone: the end of its instance is asked for."""
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    world.answer_all()
+    show_taint(world)
+    world.answer_all()
+    for name in PODS:
+        world.gone(name)
+    world.after(5_000)
+
+
+def ends(world: World) -> None:
+    """The cloud has accepted that, and half a minute later the instance and its Node are gone."""
+    world.after(30_000)
+    world.instance("i-1", "terminated")
+    world.answer_all()
+    world.see(Observation(ObjectGone("node", "n1")))
 
 
 def claim_of(world: World) -> NodeClaim:

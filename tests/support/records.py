@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,12 @@ from kerf.engine.record.observations import (
     ObjectGone,
     Observation,
 )
-from kerf.engine.record.store import Append
+from kerf.engine.record.store import Append, Store
 from kerf.engine.runtime.react import react
 from kerf.engine.runtime.turn_draft import TurnDraft
-from kerf.engine.state.load import empty
+from kerf.engine.state.load import beginning, empty
+from kerf.replay.verify.decide_again import decide_again
+from kerf.replay.verify.verifier import turns
 from tests.support.memory import MemoryStore
 from tests.support.world import World
 
@@ -160,3 +162,13 @@ def re_derived(store: MemoryStore) -> list[Entry]:
         react(draft)
         made += draft.entries
     return made
+
+
+def with_every_claim_due(store: Store) -> Iterator[tuple[list[Entry], list[Entry], int]]:
+    """Each recorded turn; what it is decided to be where every claim is due (ADR 3); and how many claims that are."""
+    state = beginning(store)
+    for turn in turns(store.scan()):
+        for name in state.facts.claims:
+            state.indexes.due.by(name, 1)
+        claims = len(state.facts.claims)
+        yield turn, decide_again(state, turn), claims

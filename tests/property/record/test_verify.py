@@ -20,7 +20,7 @@ from kerf.engine.record.claim_events import CLAIM_EVENTS
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry
 from kerf.engine.state import snapshot
-from kerf.engine.state.load import beginning, load
+from kerf.engine.state.load import load
 from kerf.projections.karpenter_logs import KarpenterLog
 from kerf.projections.timeline.event import event_sentence
 from kerf.projections.timeline.timeline import Timeline
@@ -30,11 +30,9 @@ from kerf.replay.explain.pod import explain_pod
 from kerf.replay.golden.rerun import Rerun
 from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.story import story
-from kerf.replay.verify.decide_again import decide_again
-from kerf.replay.verify.verifier import turns
 from kerf.replay.verify.verify import verify
 from tests.support.memory import MemoryStore
-from tests.support.records import stored, tampered
+from tests.support.records import stored, tampered, with_every_claim_due
 from tests.support.simulation.chaos import chaos
 from tests.support.simulation.run import Run, scale, workshop
 from tests.support.slow import slow
@@ -61,12 +59,10 @@ def test_a_random_record_is_the_same(random_record: MemoryStore) -> None:
 def test_to_look_at_more_claims_than_necessary_changes_nothing(random_record: MemoryStore) -> None:
     """A claim may have been looked at in a turn that left no entry, which replay does not know of. So each turn is
     decided with every claim due, and has to be the same, causes and order included (ADR 3)."""
-    state, looked_at = beginning(random_record), 0
-    for turn in turns(random_record.scan()):
-        for name in state.facts.claims:
-            state.indexes.due.by(name, 1)
-            looked_at += 1
-        assert decide_again(state, turn) == turn
+    looked_at = 0
+    for turn, decided, claims in with_every_claim_due(random_record):
+        assert decided == turn
+        looked_at += claims
     assert looked_at > 100
 
 

@@ -18,13 +18,13 @@ from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.claim_events import Adopted, Tainted, Terminated
 from kerf.engine.record.decisions import Move, TerminateInstance
-from kerf.engine.record.observations import InstanceSeen, NodeClaimDeletionSeen, ObjectGone, Observation, RecordStarted
+from kerf.engine.record.observations import InstanceSeen, ObjectGone, RecordStarted
 from kerf.engine.runtime.react import next_due, react
 from kerf.engine.runtime.recording import record_claim_event
 from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import Facts, State, Underway
-from tests.support.lives import PODS, claim_of, in_service, show_taint
+from tests.support.lives import claim_of, drained, in_service
 from tests.support.world import NODE_CLASS, START
 
 
@@ -179,13 +179,7 @@ def test_d110_what_one_turn_does_not_validate_is_due_in_the_next(monkeypatch: py
 def test_d158_an_ending_node_uses_up_no_budget_while_its_end_is_asked_for_again() -> None:
     world = in_service()
     state, name = world.runtime.state, claim_of(world).node_pool
-    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
-    world.answer_all()
-    show_taint(world)
-    world.answer_all()
-    for pod in PODS:
-        world.gone(pod)
-    world.after(5_000)
+    drained(world)
     assert (budget_use(state)[name].total, budget_use(state)[name].consuming) == (1, 1)
     world.answer_all()
     assert budget_use(state) == {}

@@ -35,6 +35,8 @@ from tests.support.lives import (
     asked,
     claim_of,
     decide,
+    drained,
+    ends,
     half_empty,
     in_service,
     joins,
@@ -44,20 +46,11 @@ from tests.support.metrics import counted, gauges, scraped, value
 from tests.support.world import Mi, World, pool
 
 
-def drained(world: World) -> None:
+def gone(world: World) -> None:
     """Somebody deletes the NodeClaim; its pods are evicted, its instance ends."""
-    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    drained(world)
     world.answer_all()
-    show_taint(world)
-    world.answer_all()
-    for name in PODS:
-        world.gone(name)
-    world.after(5_000)
-    world.answer_all()
-    world.after(30_000)
-    world.instance("i-1", "terminated")
-    world.answer_all()
-    world.see(Observation(ObjectGone("node", "n1")))
+    ends(world)
 
 
 # ── what is counted ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -78,7 +71,7 @@ def test_l180_l364_why_a_claim_ends_with_its_mode(grace: int | None, mode: str) 
 def test_l370_l371_l374_the_end_of_a_node_is_timed_from_the_decision_and_its_instance_from_its_order() -> None:
     world = in_service()
     began = world.now
-    drained(world)
+    gone(world)
     found = counted(world)
     whole = value(found, "karpenter_nodeclaims_termination_duration_seconds_sum", nodepool="default")
     assert whole == (world.now - began) / 1000 == 35
@@ -290,7 +283,7 @@ def test_l363_what_is_gone_has_no_series() -> None:
     assert value(gauges(world), "karpenter_nodes_current_lifetime_seconds", node_name="n1") == 0
     world.after(90_000)
     assert value(gauges(world), "karpenter_nodes_current_lifetime_seconds", node_name="n1") == 90, "L-376"
-    drained(world)
+    gone(world)
     assert "karpenter_nodes_current_lifetime_seconds" not in gauges(world)
 
 
@@ -375,10 +368,7 @@ def test_m21_m23_a_restart_knows_what_was_asked_for() -> None:
     world.after(5_000)
     world.answer_all()
     metrics, asked = RecordCounters(world.runtime.state, "aws"), len(world.store.entries)
-    world.after(30_000)
-    world.instance("i-1", "terminated")
-    world.answer_all()
-    world.see(Observation(ObjectGone("node", "n1")))
+    ends(world)
     for entry in world.store.entries[asked:]:
         metrics.apply(entry)
     took = "karpenter_nodeclaims_instance_termination_duration_seconds"
@@ -388,21 +378,12 @@ def test_m21_m23_a_restart_knows_what_was_asked_for() -> None:
 def test_m21_l371_after_a_restart_the_end_counts_from_the_first_order() -> None:
     """The order was repeated, because the instance took longer than a minute."""
     world = in_service()
-    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
-    world.answer_all()
-    show_taint(world)
-    world.answer_all()
-    for name in PODS:
-        world.gone(name)
-    world.after(5_000)
+    drained(world)
     world.answer_all()
     world.after(60_000)
     world.answer_all()
     metrics, asked = RecordCounters(world.runtime.state, "aws"), len(world.store.entries)
-    world.after(30_000)
-    world.instance("i-1", "terminated")
-    world.answer_all()
-    world.see(Observation(ObjectGone("node", "n1")))
+    ends(world)
     for entry in world.store.entries[asked:]:
         metrics.apply(entry)
     took = "karpenter_nodeclaims_instance_termination_duration_seconds_sum"
