@@ -19,7 +19,6 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import TAINTED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import (
-    DeletePod,
     Move,
     MoveStepResult,
     ProposedMovesResult,
@@ -30,6 +29,7 @@ from kerf.engine.record.decisions import (
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.moves import ABANDONED, STARTED
 from kerf.engine.state.state import State
+from kerf.projections.forced_graces import ForcedGraces
 from kerf.projections.prose.amounts import count
 from kerf.projections.prose.reasons import sentence
 
@@ -79,11 +79,9 @@ class DisruptionLines:
         self._proposed: dict[str, Move] = {}
         self._begun: dict[str, tuple[Move, set[str]]] = {}  # with the candidates that have not gone yet
         self._deadlines: dict[str, int] = {}  # claim → when its pods go by force
-        self._graces: dict[str, int] = {}  # of pods that are deleted by force: they may be gone before the answer comes
-        self._state: State | None = None
+        self.graces = ForcedGraces()
 
     def know(self, state: State) -> None:
-        self._state = state
         self._pools = dict(state.facts.pools)
         moves = state.facts.moves.items()
         self._proposed = {ref: move.move for ref, move in moves if not move.started}
@@ -91,9 +89,7 @@ class DisruptionLines:
         self._begun = {ref: (move.move, waiting.intersection(move.move.claims)) for ref, move in moves if move.started}
         claims = state.facts.claims.values()
         self._deadlines = {claim.name: claim.deadline for claim in claims if claim.deadline is not None}
-        for asked in state.facts.intents.values():
-            if isinstance(asked.intent, DeletePod):
-                self.deletes(asked.intent)
+        self.graces.know(state)
 
     def pool(self, pool: NodePool) -> None:
         self._pools[pool.name] = pool
@@ -254,21 +250,14 @@ class DisruptionLines:
         """Log a pod that is deleted by force (LG-13)."""
         namespace, _, name = event.pod.partition("/")
         until = self._deadlines.get(event.claim)
-        own = {"grace_period": self._graces.pop(event.uid)} if event.uid in self._graces else {}
+        grace = self.graces.taken(event.uid)
+        own = {"grace_period": grace} if grace is not None else {}
         more: dict[str, Any] = {"granted_grace_period": event.grace}
         more |= {"deadline": format_time(until)} if until is not None else {}
         return [
             self._line(DEBUG, entry, "force-deleted pod", "eviction-queue", Pod={"name": name, "namespace": namespace},
                        NodeClaim={"name": event.claim}, **own, **more)
         ]  # fmt: skip
-
-    def deletes(self, order: DeletePod) -> None:
-        """Note the grace period that a pod asks for which is to go by force. Only a process that has the state knows
-        it."""
-        pod = self._state.facts.pods.get(order.uid) if self._state is not None else None
-        if self._state is not None and pod is not None:
-            grace = self._state.indexes.blobs.shape(pod.shape).grace
-            self._graces |= {pod.uid: grace} if grace is not None else {}
 
     def over(self, claim: str) -> None:
         self._deadlines.pop(claim, None)

@@ -21,7 +21,6 @@ from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import (
     Decision,
     DeleteNode,
-    DeletePod,
     DisruptResult,
     Intent,
     LifecycleResult,
@@ -165,8 +164,7 @@ class KarpenterLog:
         for index, intent in enumerate(decision.intents):
             if isinstance(intent, TaintNode | DeleteNode):
                 self._intents[f"{entry.position}.{index}"] = intent, self._node_pool(intent.claim)
-            elif isinstance(intent, DeletePod):
-                self._disruption.deletes(intent)
+            self._disruption.graces.note(intent)
         match decision.result:
             case ProvisionResult(repeats=0) as result:
                 return (self._planned(result, entry) if result.claims else []) + self._left(result, entry)

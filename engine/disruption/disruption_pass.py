@@ -33,7 +33,7 @@ from kerf.engine.disruption.moves.proposal import proposed_moves
 from kerf.engine.disruption.rebinding import Rebinding
 from kerf.engine.disruption.why_nodes_stay import reasons_of_empty_nodes, verdicts
 from kerf.engine.lifecycle.step import soonest
-from kerf.engine.model.disruption_reasons import DisruptionCode
+from kerf.engine.model.disruption_reasons import NOWHERE, DisruptionCode
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.state_table import INITIALIZED
 from kerf.engine.record.decisions import Move, ProposedMovesResult
@@ -51,7 +51,7 @@ MAX_QUIET_WAIT = 5_000
 """A pass waits up to so long (ms) until the pods of one scale-in have gone, and until moves of the node of the latest,
 and of the one whose nomination ends last, may be proposed. So the nodes of one scale-in are judged together. Otherwise
 the next pass would find the dearest ones when cheap ones go already."""
-NO_DESTINATION = (DisruptionCode.NO_PLACE, DisruptionCode.NO_PLACE_BESIDE, DisruptionCode.NO_USABLE_NODEPOOL)
+NO_DESTINATION = (*NOWHERE, DisruptionCode.NO_USABLE_NODEPOOL)
 """Why a drifted node cannot go if its pods have nowhere to go (D-64, D-90)."""
 
 

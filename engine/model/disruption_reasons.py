@@ -234,3 +234,7 @@ class DisruptionCode(ReasonCode):
     TAKES_PODS = "takes-pods", "it takes pods of nodes that go"
     TOO_FEW_SPOT_OPTIONS = "too-few-spot-options", "only {found} cheaper spot types, and {needed} are needed"
     UNKNOWN_INSTANCE_TYPE = "unknown-instance-type", "its instance type {instance_type} is not in the catalogue"
+
+
+NOWHERE = (DisruptionCode.NO_PLACE, DisruptionCode.NO_PLACE_BESIDE)
+"""Why nodes stay whose pods would have no place."""

@@ -7,10 +7,11 @@ from kerf.engine.lifecycle.drain.volumes import MAX_VOLUMES_NAMED, attached
 from kerf.engine.model.disruption_reasons import karpenter_spelling
 from kerf.engine.model.durations import format_time
 from kerf.engine.record import claim_events as ev
-from kerf.engine.record.decisions import Decision, DeletePod, EvictPod, Intent, TaintNode
+from kerf.engine.record.decisions import Decision, EvictPod, TaintNode
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered
 from kerf.engine.state.state import State
+from kerf.projections.forced_graces import ForcedGraces
 from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent, ObjectReference
 from kerf.projections.kubernetes_events.references import References, escaped, events_about
 from kerf.projections.prose.amounts import count
@@ -28,9 +29,8 @@ class DrainEvents:
         self._state, self._objects = state, References(state)
         asked = [(ref, asked.intent) for ref, asked in state.facts.intents.items()]
         self._evictions = {ref: intent for ref, intent in asked if isinstance(intent, EvictPod)}
-        self._graces: dict[str, int] = {}  # of pods that are deleted by force: they may be gone before the answer comes
-        for _, intent in asked:
-            self._note_grace(intent)
+        self._graces = ForcedGraces()
+        self._graces.know(state)
 
     # ── nodes ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -43,7 +43,7 @@ class DrainEvents:
                 nodes[intent.node] = None
             elif isinstance(intent, TaintNode) and not intent.claim:
                 nodes[intent.node] = None
-            self._note_grace(intent)
+            self._graces.note(intent)
         return [event for node in nodes for event in self.waiting(node, entry.at)]
 
     def started(self, event: ev.DrainStarted, entry: Entry) -> list[KubernetesEvent]:
@@ -100,19 +100,13 @@ class DrainEvents:
 
     def forced(self, event: ev.PodForced, entry: Entry) -> list[KubernetesEvent]:
         """Tell a pod that it was deleted for its node's deadline (EV-15)."""
-        claim, own = self._state.facts.claims.get(event.claim), self._graces.pop(event.uid, None)
+        claim, own = self._state.facts.claims.get(event.claim), self._graces.taken(event.uid)
         until = f" {format_time(claim.deadline)}" if claim is not None and claim.deadline is not None else ""
         text = (
             f"Deleting the pod for the deadline of its node{until}. It was granted {event.grace} seconds of "
             f"grace-period of the {'' if own is None else f'{own} '}terminationGracePeriodSeconds configured"
         )
         return _of_pod(event.uid, event.pod, "Disrupted", text)
-
-    def _note_grace(self, intent: Intent) -> None:
-        pod = self._state.facts.pods.get(intent.uid) if isinstance(intent, DeletePod) else None
-        own = self._state.indexes.blobs.shape(pod.shape).grace if pod is not None else None
-        if pod is not None and own is not None:
-            self._graces[pod.uid] = own
 
     def _why(self, claim: str) -> str:
         known = self._state.facts.claims.get(claim)

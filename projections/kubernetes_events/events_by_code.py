@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerf.engine.model.disruption_reasons import DisruptionCode
+from kerf.engine.model.disruption_reasons import NOWHERE, DisruptionCode
 from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.projections.kubernetes_events.event import NORMAL, WARNING
 
@@ -32,8 +32,7 @@ BLOCKS_CONSOLIDATION = frozenset[str](
         DisruptionCode.CONSOLIDATE_AFTER_NEVER,
         DisruptionCode.HOLDS_BUFFERS,
         DisruptionCode.MIN_VALUES,
-        DisruptionCode.NO_PLACE,
-        DisruptionCode.NO_PLACE_BESIDE,
+        *NOWHERE,
         DisruptionCode.NO_USABLE_NODEPOOL,
         DisruptionCode.NOTHING_CHEAPER,
         DisruptionCode.POLICY_WHEN_EMPTY,
@@ -47,14 +46,7 @@ BLOCKS_CONSOLIDATION = frozenset[str](
 (D-84)."""
 
 
-NO_DESTINATION = frozenset[str](
-    [
-        DisruptionCode.LEFT_OVER,
-        DisruptionCode.NO_PLACE,
-        DisruptionCode.NO_PLACE_BESIDE,
-        DisruptionCode.NO_USABLE_NODEPOOL,
-    ]
-)
+NO_DESTINATION = frozenset[str]([DisruptionCode.LEFT_OVER, *NOWHERE, DisruptionCode.NO_USABLE_NODEPOOL])
 """What keeps a drifted node from any disruption: its pods have nowhere to go (D-64). Other nodes are only kept from
 consolidation."""
 

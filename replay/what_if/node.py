@@ -22,7 +22,7 @@ from kerf.engine.disruption.consolidation.sequential_search import MIN_SAVINGS
 from kerf.engine.disruption.drift import replacement
 from kerf.engine.disruption.eligibility import Candidate, find_candidates
 from kerf.engine.disruption.simulation import SimulationOutcome, Simulator
-from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
+from kerf.engine.model.disruption_reasons import NOWHERE, DisruptionCode, DisruptionReason
 from kerf.engine.model.kubernetes.pods import Pod, Resources, is_reschedulable
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
@@ -218,13 +218,11 @@ def _would_be_replaced(move: Move, candidate: Candidate) -> WouldGo:
 _POD_REASONS = (
     DisruptionCode.NOTHING_CHEAPER,
     DisruptionCode.SEVERAL_REPLACEMENTS,
-    DisruptionCode.NO_PLACE,
-    DisruptionCode.NO_PLACE_BESIDE,
+    *NOWHERE,
     DisruptionCode.NOT_WORTH_IT,
     DisruptionCode.TOO_FEW_SPOT_OPTIONS,
 )
 """Reasons that lie in what the pods ask for."""
-_NOWHERE = (DisruptionCode.NO_PLACE, DisruptionCode.NO_PLACE_BESIDE)
 
 
 def _pods_need(cluster: Cluster, node: ClusterNode, why: Reason) -> PodsNeed | None:
@@ -255,7 +253,7 @@ def _reasons_without_place(
     outcome: SimulationOutcome, cluster: Cluster, node: ClusterNode, moving: list[Pod]
 ) -> tuple[Reason, ...]:
     """Return the planner's reasons for the pods that have to move and have no place."""
-    if outcome.failure is None or outcome.failure.code not in _NOWHERE:
+    if outcome.failure is None or outcome.failure.code not in NOWHERE:
         return ()
     moving_uids = frozenset(pod.uid for pod in moving)
     planned = plan(what_if(cluster, frozenset([node.name]), respect_settling=True))

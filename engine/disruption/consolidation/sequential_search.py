@@ -39,7 +39,7 @@ from kerf.engine.disruption.consolidation.replacement_bound import Bound
 from kerf.engine.disruption.consolidation.young_pods import too_soon
 from kerf.engine.disruption.eligibility import Candidate, NodeEligibility, find_candidates, judge_nodes, total_price
 from kerf.engine.disruption.simulation import STEPS_PER_POD, Simulator
-from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
+from kerf.engine.model.disruption_reasons import NOWHERE, DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
 
 MAX_STEPS = 30_000
@@ -51,7 +51,7 @@ STEPS_PER_CHECK = 4
 MIN_SAVINGS = 1e-9
 """A command that saves less (USD per hour) is not worth making."""
 
-TOO_MANY = (DisruptionCode.SEVERAL_REPLACEMENTS, DisruptionCode.NO_PLACE, DisruptionCode.NO_PLACE_BESIDE)
+TOO_MANY = (DisruptionCode.SEVERAL_REPLACEMENTS, *NOWHERE)
 """Why a set of nodes cannot go, nor one that has more nodes besides."""
 NEEDS_A_NODE = (*TOO_MANY, DisruptionCode.NOTHING_CHEAPER, DisruptionCode.SPOT_TO_SPOT_OFF)
 """Why a node cannot go whose pods do not all fit on other nodes."""

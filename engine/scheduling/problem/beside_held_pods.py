@@ -15,10 +15,7 @@ from kerf.engine.model.kubernetes.pods import Expression, Pod, PodShape
 from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, required_affinity_selectors
 from kerf.engine.scheduling.pods.evictability import EvictionRules
-from kerf.engine.scheduling.problem.problem import Beside, BoundPod, NodeInput
-
-Kind = tuple[str, str]
-"""The namespace and shape of pods."""
+from kerf.engine.scheduling.problem.problem import Beside, BoundPod, NodeInput, ShapeKey
 
 
 def beside_held_pods(
@@ -57,13 +54,13 @@ class _Held:
         rules: EvictionRules,
     ) -> None:
         self._places, self._kept, self._rules = places, kept, rules
-        self._kinds: dict[Kind, list[Pod]] = {}
+        self._kinds: dict[ShapeKey, list[Pod]] = {}
         for pod in pods:
             self._kinds.setdefault((pod.namespace, pod.shape), []).append(pod)
 
     def beside(self, staying: Iterable[BoundPod], namespaces: Iterable[Namespace]) -> Iterator[tuple[str, Beside]]:
         shapes = self._rules.shapes
-        there = {(pod.namespace, pod.shape) for pod in staying if not pod.terminating}
+        there = {pod.shape_key for pod in staying if not pod.terminating}
         for (namespace, digest), seeking in self._kinds.items():
             selectors = required_affinity_selectors(shapes[digest], namespace, namespaces)
             if not selectors or any(self._selected(selectors, kind) for kind in there):
@@ -80,7 +77,7 @@ class _Held:
                 if found is not None:
                     yield pod.uid, found
 
-    def _selected(self, selectors: Iterable[PodSelector], kind: Kind) -> bool:
+    def _selected(self, selectors: Iterable[PodSelector], kind: ShapeKey) -> bool:
         """Whether required affinity, all of it, is to pods of this kind (S-142)."""
         namespace, digest = kind
         return all(selector.selects(namespace, self._rules.shapes[digest].labels) for selector in selectors)

@@ -94,8 +94,8 @@ def waiting_nodes(state: State, now: int) -> dict[str, int]:
 
 def held_until(pods: Iterable[PendingPod], state: State, now: int) -> int:
     """When the first of these pods no longer has to be beside held ones (ms since the epoch); 0 if time brings none."""
-    until = waiting_nodes(state, now)
-    found = [until[node] for pod in pods if pod.beside is not None for node in pod.beside.nodes if node in until]
+    nodes = {node for pod in pods if pod.beside is not None for node in pod.beside.nodes}
+    found = (at for node, at in waiting_nodes(state, now).items() if node in nodes) if nodes else ()
     return min((at for at in found if at < FOREVER), default=0)
 
 
