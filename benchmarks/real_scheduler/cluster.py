@@ -27,7 +27,7 @@ from kerf.adapters.kubernetes.objects.pod_nominations import (
 )
 from kerf.engine.model.labels import UNREGISTERED_TAINT, ZONE
 from kerf.engine.runtime.pod_nominations import MAX_TIMES_TOLD
-from kerf.engine.scheduling.pods.told_at_once import ToldAtOnce
+from kerf.engine.scheduling.pods.told_at_once import ToldAtOnce, labels_of_all
 from tests.support.controlplane.plane import ControlPlane, collection
 
 FLAGS = {
@@ -146,6 +146,9 @@ class Cluster:
             self._there[_name(each)] = each
             self._planned |= {pod.key: pod for pod in each.pods}
             self._place_of |= {pod.key: _name(each) for pod in each.pods}
+        shapes = {digest: shape for each in coming for digest, shape in each.shapes.items()}
+        nodes = (made for made in self._made if made["kind"] == "Node" and made["metadata"]["name"] != SENTINEL)
+        self._at_once = ToldAtOnce(labels_of_all(shapes.values(), (node["metadata"]["labels"] for node in nodes)))
         self._tell(self._items(UNBOUND))
         if self._told:
             self._until_settled()

@@ -16,7 +16,7 @@ told already comes first, then who came first: kube-scheduler tries them in this
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from kerf.engine.model.kubernetes.pods import Pod, PodShape
@@ -24,7 +24,7 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import LAUNCHED, REGISTERED
 from kerf.engine.scheduling.matching.resources import added, fits, total
 from kerf.engine.scheduling.pods.pod_requirements import hard_spreads
-from kerf.engine.scheduling.pods.told_at_once import ToldAtOnce
+from kerf.engine.scheduling.pods.told_at_once import ToldAtOnce, labels_of_all
 from kerf.engine.state.pods.nominations import is_contested
 from kerf.engine.state.state import State
 
@@ -137,6 +137,7 @@ class PodNominations:
         facts = state.facts
         before = {**facts.nominations, **self._written}
         known, self._quiet = self._quiet, {}
+        at_once: ToldAtOnce | None = None
         changed: dict[str, WhoWaits] = {}
         for name, uids in state.indexes.waiting_for.items():
             claim = facts.claims.get(name)
@@ -149,9 +150,18 @@ class PodNominations:
             else:
                 waits = [pod for pod in waiting.pods if pod is not None]
                 waits.sort(key=lambda pod: (before.get(pod.uid) != node, pod.created, pod.arrival))
-                told = self._at_once.of(waits, state.indexes.blobs.shape)
-                changed[name] = waiting, [pod.uid for pod in told]
+                at_once = at_once or self._at_once_in(state)
+                changed[name] = waiting, [pod.uid for pod in at_once.of(waits, state.indexes.blobs.shape)]
         return changed
+
+    def _at_once_in(self, state: State) -> ToldAtOnce:
+        """The choice of who is told, beside the nodes that there are now."""
+        pods, shape_of = state.facts.pods, state.indexes.blobs.shape
+        waiting = {pods[uid].shape for uids in state.indexes.waiting_for.values() for uid in uids if uid in pods}
+        one_domain = labels_of_all(map(shape_of, waiting), _labels_of_nodes(state))
+        if one_domain != self._at_once.one_domain:
+            self._at_once = ToldAtOnce(one_domain)
+        return self._at_once
 
     def _is_due(self, pod: Pod, waiting: _Waiting, opening: str, state: State) -> bool:
         """Whether the pod is to be told now, perhaps again."""
@@ -211,6 +221,12 @@ class PodNominations:
             return False
         self._forget(uid)
         return True
+
+
+def _labels_of_nodes(state: State) -> Iterator[Mapping[str, str]]:
+    """The labels of the nodes that are there, and of those that come."""
+    yield from (node.labels for node in state.facts.nodes.values())
+    yield from (claim.labels for claim in state.facts.claims.values() if not claim.node and claim.provider_id)
 
 
 def _has_rules(shape: PodShape) -> bool:

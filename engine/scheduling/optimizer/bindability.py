@@ -20,7 +20,7 @@ from kerf.engine.scheduling.optimizer.node_sets.node_set_search import NodeSetSe
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet
 from kerf.engine.scheduling.optimizer.search.search import Search
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.pods.told_at_once import ToldAtOnce
+from kerf.engine.scheduling.pods.told_at_once import ToldAtOnce, labels_of_all
 from kerf.engine.scheduling.problem.problem import Problem
 
 MAX_CANDIDATES_RATED = 4
@@ -64,7 +64,6 @@ class BindableChoice:
         self._node_set_search = NodeSetSearch(search.node_sets, effort, search.keeps_spreads)
         self._first_price = self._below = search.candidates[0].price
         self._effort_spent = False
-        self._at_once = ToldAtOnce()
 
     def best(self) -> RatedCandidate | None:
         """The best of the candidates and of those made from them; None if the effort is too little to rate the
@@ -176,9 +175,11 @@ class BindableChoice:
     def _told_at_once(self, plan: Plan) -> dict[str, str]:
         """The new nodes (by name) of the pods (uids) that are told theirs at once."""
         told: dict[str, str] = {}
+        shapes = self._problem.shapes
+        new = (node.info.labels for node in self._node_sets.new_nodes.of_claims(plan.claims))
+        at_once = ToldAtOnce(labels_of_all(shapes.values(), [*(node.labels for node in self._problem.nodes), *new]))
         for number, claim in enumerate(plan.claims):
             on_node = map(self._problem.pod_of.__getitem__, claim.pods)
             in_queue = sorted(on_node, key=lambda pod: SCHEDULER_VARIANTS[0].queue_key(pod, 0))
-            at_once = self._at_once.of(in_queue, self._problem.shapes.__getitem__)
-            told |= {pod.uid: new_node_name(number) for pod in at_once}
+            told |= dict.fromkeys((pod.uid for pod in at_once.of(in_queue, shapes.__getitem__)), new_node_name(number))
         return told

@@ -2,15 +2,17 @@
 
 kube-scheduler counts a nominated pod as if it were on its node already (KEP-5278), for topology spreads, too. With more
 pods told each node than their skew allows none of them could be bound first. So of pods with a hard spread as many are
-told a node at a time as the skew allows; the next one is told when one of these is bound.
+told a node at a time as the skew allows; the next one is told when one of these is bound. A spread over a label that is
+the same on all nodes refuses nobody, so its pods are all told at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol, TypeVar
 
-from kerf.engine.model.kubernetes.pods import PodShape
+from kerf.engine.model.kubernetes.pods import PodShape, SpreadConstraint
+from kerf.engine.model.labels import normalise
 from kerf.engine.scheduling.matching.label_selectors import spread_selector
 from kerf.engine.scheduling.pods.pod_requirements import hard_spreads
 
@@ -34,10 +36,24 @@ class Planned(Protocol):
 AnyPlanned = TypeVar("AnyPlanned", bound=Planned)
 
 
-class ToldAtOnce:
-    """The choice for any number of nodes; it keeps which kinds of pods count for each other."""
+def labels_of_all(shapes: Iterable[PodShape], nodes: Iterable[Mapping[str, str]]) -> frozenset[str]:
+    """Those of the labels that such pods are spread over which have the same value on all nodes. `nodes`: the labels of
+    each node that is there or comes."""
+    keys = {normalise(spread.topology_key) for shape in shapes for spread in hard_spreads(shape)}
+    values: dict[str, str | None] = {}
+    for labels in nodes:
+        keys = {key for key in keys if key in labels and values.setdefault(key, labels[key]) == labels[key]}
+        if not keys:
+            break
+    return frozenset(keys)
 
-    def __init__(self) -> None:
+
+class ToldAtOnce:
+    """The choice for any number of nodes; it keeps which kinds of pods count for each other. `one_domain`: the labels
+    that are the same on all nodes (`labels_of_all`)."""
+
+    def __init__(self, one_domain: frozenset[str] = frozenset()) -> None:
+        self.one_domain = one_domain
         self._counted: dict[tuple[Kind, Kind], bool] = {}
         self._skews: dict[str, int] = {}  # shape → `_least_hard_skew`
 
@@ -55,12 +71,12 @@ class ToldAtOnce:
                 yield pod
 
     def _least_hard_skew(self, digest: str, shape_of: ShapeOf) -> int:
-        """The smallest skew that a hard spread of the shape allows; 0 without such a spread."""
+        """The smallest skew that a hard spread of the shape allows; 0 without such a spread that may refuse it."""
         known = self._skews.get(digest)
         if known is None:
             if len(self._skews) >= MAX_PAIRS_KNOWN:
                 self._skews.clear()
-            skews = (spread.max_skew for spread in hard_spreads(shape_of(digest)))
+            skews = (spread.max_skew for spread in self._refusing(shape_of(digest)))
             known = self._skews[digest] = min(skews, default=0)
         return known
 
@@ -70,11 +86,19 @@ class ToldAtOnce:
         if known is None:
             if len(self._counted) >= MAX_PAIRS_KNOWN:
                 self._counted.clear()
-            known = self._counted[kind, other] = _counts(kind, other, shape_of) or _counts(other, kind, shape_of)
+            counted = self._counts(kind, other, shape_of) or self._counts(other, kind, shape_of)
+            known = self._counted[kind, other] = counted
         return known
 
+    def _counts(self, kind: Kind, other: Kind, shape_of: ShapeOf) -> bool:
+        shape, labels = shape_of(kind[1]), shape_of(other[1]).labels
+        selectors = (spread_selector(constraint, kind[0], shape.labels) for constraint in self._refusing(shape))
+        return any(selector.selects(other[0], labels) for selector in selectors)
 
-def _counts(kind: Kind, other: Kind, shape_of: ShapeOf) -> bool:
-    shape, labels = shape_of(kind[1]), shape_of(other[1]).labels
-    selectors = (spread_selector(constraint, kind[0], shape.labels) for constraint in hard_spreads(shape))
-    return any(selector.selects(other[0], labels) for selector in selectors)
+    def _refusing(self, shape: PodShape) -> list[SpreadConstraint]:
+        """The hard spreads by which a node may refuse such a pod: those over several domains, or that want several."""
+        return [
+            spread
+            for spread in hard_spreads(shape)
+            if normalise(spread.topology_key) not in self.one_domain or (spread.min_domains or 1) > 1
+        ]

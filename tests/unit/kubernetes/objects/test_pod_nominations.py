@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from kerf.adapters.kubernetes.objects.pod_nominations import Nominations
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Selector, SpreadConstraint, VolumeRef
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.observations import Observation
@@ -24,6 +25,11 @@ def stranger(world: World, **requests: int) -> None:
     shape = PodShape(requests=requests)
     pod = Pod("uid-other", "default", "other", content(shape)[0], unschedulable=True)
     world.see(Observation(pod, {content(shape)[0]: shape}))
+
+
+def in_another_zone(world: World) -> None:
+    """A node, without which a spread over zones refuses nobody."""
+    world.see(Observation(Node("elsewhere", labels={lbl.ZONE: "z9"})))
 
 
 async def told(world: World, *, turns: int = 1) -> list[str]:
@@ -81,7 +87,26 @@ async def test_s117_of_pods_that_are_spread_as_many_at_a_time_are_told_as_the_sk
         for name in lives.PODS:
             world.see(Observation(replace(world.pods[name], shape=digest), {digest: shape}))
         stranger(world, cpu=10)
+        in_another_zone(world)
         assert await told(world, turns=2) == first
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_s117_where_all_nodes_are_in_one_zone_pods_that_are_spread_over_zones_are_all_told() -> None:
+    spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
+    cases = (
+        (spread, list(lives.PODS)),
+        (replace(spread, min_domains=2), list(lives.PODS[:1])),
+        (replace(spread, topology_key="example.com/rack"), list(lives.PODS[:1])),
+    )
+    for constraint, all_told in cases:
+        world = lives.launched()
+        shape = PodShape(requests={"cpu": 10}, labels={"app": "web"}, spread=(constraint,))
+        digest, _ = content(shape)
+        for name in lives.PODS:
+            world.see(Observation(replace(world.pods[name], shape=digest), {digest: shape}))
+        stranger(world, cpu=10)
+        assert await told(world) == all_told, constraint
 
 
 @pytest.mark.asyncio(loop_scope="function")
@@ -94,6 +119,7 @@ async def test_who_has_been_told_stays_so_when_another_process_goes_on() -> None
         nominated = "i-1" if name == lives.PODS[-1] else ""
         world.see(Observation(replace(world.pods[name], shape=digest, nominated=nominated), {digest: shape}))
     stranger(world, cpu=10)
+    in_another_zone(world)
     assert await told(world) == []
 
 

@@ -302,7 +302,9 @@ def test_of_pods_that_are_told_their_nodes_those_are_unbound_of_which_not_all_ca
     work = Workloads().add("large", 4, spread("large", 1850), created=1)
     work.add("small", 6, spread("small", 1200), created=2)
     asked = problem(work, ladder(4), nominations=True)
-    told = best_plan(asked, EFFORT)
+    elsewhere = replace(asked, nodes=(NodeInput("full", "", {lbl.ZONE: "z2", lbl.HOSTNAME: "full"}, (), {}),))
+    told = best_plan(elsewhere, EFFORT)
     assert told.rated
     assert len(told.claims) == 4
     assert bool(told.unbound) is (skew == 1)
+    assert not best_plan(asked, EFFORT).unbound  # in one zone a spread over zones refuses nobody

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import PodShape, Selector, SpreadConstraint
 from kerf.engine.model.labels import ZONE
-from kerf.engine.scheduling.pods.told_at_once import ToldAtOnce
+from kerf.engine.scheduling.pods.told_at_once import ToldAtOnce, labels_of_all
 
 
 class Named(Struct, frozen=True):
@@ -23,9 +23,11 @@ def over_zones(app: str, of: str, skew: int = 1, when: str = "DoNotSchedule") ->
     return PodShape(labels={"app": app}, spread=(spread,))
 
 
-def told(pods: str, shapes: Mapping[str, PodShape]) -> str:
+def told(pods: str, shapes: Mapping[str, PodShape], one_domain: frozenset[str] = frozenset()) -> str:
     """The letters of the pods that are told, of pods named by the letters of their shapes."""
-    return "".join(pod.name for pod in ToldAtOnce().of([Named(letter, letter) for letter in pods], shapes.__getitem__))
+    return "".join(
+        pod.name for pod in ToldAtOnce(one_domain).of([Named(letter, letter) for letter in pods], shapes.__getitem__)
+    )
 
 
 def test_of_pods_that_count_one_another_as_many_are_told_as_their_skew_allows() -> None:
@@ -51,3 +53,16 @@ def test_pods_without_a_hard_spread_are_all_told() -> None:
         "c": over_zones("a", "a", when="ScheduleAnyway"),
     }
     assert told("abbcc", shapes) == "abbcc"
+
+
+def test_pods_that_are_spread_over_one_domain_are_all_told() -> None:
+    shapes = {"a": over_zones("a", "b"), "b": over_zones("b", "b")}
+    assert told("abb", shapes, frozenset([ZONE])) == "abb"
+
+
+def test_a_label_is_of_all_nodes_if_none_has_another_value_or_is_without() -> None:
+    shapes, here = [over_zones("a", "a")], {ZONE: "z1", "example.com/rack": "r1"}
+    assert labels_of_all(shapes, [here, here]) == {ZONE}
+    assert labels_of_all(shapes, [here, {ZONE: "z2"}]) == frozenset()
+    assert labels_of_all(shapes, [here, {}]) == frozenset()
+    assert labels_of_all([over_zones("a", "a", when="ScheduleAnyway")], [here]) == frozenset()
