@@ -15,7 +15,7 @@ from kerf.engine.scheduling.optimizer.combined_trace import TracedPlan, planners
 from kerf.engine.scheduling.optimizer.effort import Effort, touches_for_binding, touches_for_cheaper, touches_for_rating
 from kerf.engine.scheduling.optimizer.first_plan.first_plan import first_plan
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
-from kerf.engine.scheduling.optimizer.lower_bound import lower_bound
+from kerf.engine.scheduling.optimizer.lower_bound import PriceBounds
 from kerf.engine.scheduling.optimizer.plans_with_devices import optimize_without_devices
 from kerf.engine.scheduling.optimizer.search.search import Search
 from kerf.engine.scheduling.optimizer.seats_in_turn import seated, seats_in_turn
@@ -83,18 +83,20 @@ def _optimized(problem: Problem, first: Plan, effort: int) -> TracedPlan:
     options = InstanceOptions(problem)
     given = touches_for_cheaper(effort, len(problem.pods))
     steps = Effort(given)
-    bound = lower_bound(problem, options, first)
-    search = Search(problem, first, options, steps, bound)
+    bounds = PriceBounds(problem, options, first)
+    search = Search(problem, first, options, steps, bounds)
     search.run()
     steps.give(touches_for_rating(effort))
     rated = BindableChoice(problem, first, search, steps, touches_for_binding(effort)).best()
     chosen = search.widened(rated.candidate if rated else search.best)
     best = assembled(chosen, first)
     taken_by = seats_in_turn(problem, best) if problem.settings.nominations else {}
+    if best.on_new_nodes != first.on_new_nodes:
+        bounds = PriceBounds(problem, options, best)
     whole = replace(
         best,
         first_price=total_price(first.claims),
-        lower_bound=bound if best.on_new_nodes == first.on_new_nodes else lower_bound(problem, options, best),
+        lower_bound=bounds.lower,
         unbound=rated.unbound if rated else (),
         rated=rated is not None,
         touches=given + touches_for_rating(effort) - steps.left,

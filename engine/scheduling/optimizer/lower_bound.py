@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,35 +27,42 @@ class _PodCrowd(Struct, frozen=True):
     offers: int
 
 
-def lower_bound(problem: Problem, options: InstanceOptions, planned: Plan) -> float:
-    """A price that no nodes for the pods which the plan puts on new nodes can undercut together, USD per hour; 0.0 if
-    nothing can be said.
+class PriceBounds:
+    """What the pods that a plan puts on new nodes cost at least, and what these nodes are worth."""
 
-    Constraints are only loosened, never tightened: preferences, topology, volumes, limits and alternatives of node
-    affinity are left out. Crowds that have no offer in common cannot share a node, so their bounds add up.
-    """
-    bound = 0.0
-    for crowds in _in_disjoint_sets(_crowds(problem, options, planned)):
-        together = _unit_prices(options, crowds).total
-        alone = [(_unit_prices(options, [crowd]).total, crowd.offers) for crowd in crowds if len(crowds) > 1]
-        taken, disjoint = 0, []
-        for value, offers in sorted(alone, reverse=True):
-            if not taken & offers:
-                taken |= offers
-                disjoint.append(value)
-        bound += max(together, math.fsum(disjoint))
-    return bound
+    def __init__(self, problem: Problem, options: InstanceOptions, planned: Plan) -> None:
+        self._options, self._planned = options, planned
+        self._crowds = _crowds(problem, options, planned)
 
+    @cached_property
+    def lower(self) -> float:
+        """A price that no nodes for these pods can undercut together, USD per hour; 0.0 if nothing can be said.
 
-def worth_of_nodes(problem: Problem, options: InstanceOptions, planned: Plan) -> float:
-    """What the room of a plan's new nodes would cost at the prices of the lower bound, USD per hour. Nodes that cost
-    hardly more are of good types: others would hardly be cheaper, however the pods are put on them."""
-    units = _unit_prices(options, _crowds(problem, options, planned))
-    nodes = Counter((options.numbers[claim.node_pool], claim.instance_types[0]) for claim in planned.claims)
-    return math.fsum(
-        count * units.value(options.room(number, options.templates[number].catalogue.numbers[name]))
-        for (number, name), count in nodes.items()
-    )
+        Constraints are only loosened, never tightened: preferences, topology, volumes, limits and alternatives of node
+        affinity are left out. Crowds that have no offer in common cannot share a node, so their bounds add up.
+        """
+        bound = 0.0
+        for crowds in _in_disjoint_sets(self._crowds):
+            together = _unit_prices(self._options, crowds).total
+            alone = [(_unit_prices(self._options, [crowd]).total, crowd.offers) for crowd in crowds if len(crowds) > 1]
+            taken, disjoint = 0, []
+            for value, offers in sorted(alone, reverse=True):
+                if not taken & offers:
+                    taken |= offers
+                    disjoint.append(value)
+            bound += max(together, math.fsum(disjoint))
+        return bound
+
+    @cached_property
+    def worth(self) -> float:
+        """What the room of the nodes would cost at the prices of the lower bound, USD per hour. Nodes that cost hardly
+        more are of good types: others would hardly be cheaper, however the pods are put on them."""
+        options, units = self._options, _unit_prices(self._options, self._crowds)
+        nodes = Counter((options.numbers[claim.node_pool], claim.instance_types[0]) for claim in self._planned.claims)
+        return math.fsum(
+            count * units.value(options.room(number, options.templates[number].catalogue.numbers[name]))
+            for (number, name), count in nodes.items()
+        )
 
 
 def _unit_prices(options: InstanceOptions, crowds: list[_PodCrowd]) -> ResourcePrices:

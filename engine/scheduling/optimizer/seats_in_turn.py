@@ -31,23 +31,19 @@ def seats_in_turn(problem: Problem, plan: Plan) -> dict[str, PendingPod]:
     in its stead."""
     claim_of = {uid: number for number, claim in enumerate(plan.claims) for uid in claim.pods}
     waiting = frozenset(uid for group in plan.unplaced for uid in group.pods)
-    kinds: dict[PendingPod, list[PendingPod]] = defaultdict(list)
-    for pod in problem.pods:
-        shape = problem.shapes[pod.shape]
-        if (pod.uid in claim_of or pod.uid in waiting) and _may_change(shape, pod):
-            kinds[replace(pod, uid="", name="", created=0, arrival=0, ahead=0)].append(pod)
     labels, existing = {node.name: node.labels for node in problem.nodes}, _existing_nodes(problem, plan)
     taken_by: dict[str, PendingPod] = {}
-    for kind, pods in kinds.items():
-        placed = sorted((pod for pod in pods if pod.uid in claim_of), key=lambda pod: (claim_of[pod.uid], pod.uid))
-        left = [pod for pod in pods if pod.uid in waiting]
-        keys = _spread_keys(problem.shapes[kind.shape])
-        if placed and (left or (keys and len(placed) > 1)):
-            nodes = [labels.get(node, {}) for node in existing[kind.shape_key]]
-            before = Counter((number, node.get(key, "")) for node in nodes for number, key in enumerate(keys))
-            seats = _in_turn(_alike(placed, claim_of, plan, keys), before) if keys else placed
-            queue = sorted(pods, key=lambda pod: SCHEDULER_VARIANTS[0].queue_key(pod, 0))
-            taken_by |= {seat.uid: pod for seat, pod in zip([*seats, *left], queue, strict=True) if seat is not pod}
+    for shape_key, of_kind in problem.pods_of_kind.items():
+        keys = _spread_keys(problem.shapes[shape_key[1]])
+        for pods in _equal_pods(problem, of_kind) if keys or any(pod.uid in waiting for pod in of_kind) else ():
+            placed = sorted((pod for pod in pods if pod.uid in claim_of), key=lambda pod: (claim_of[pod.uid], pod.uid))
+            left = [pod for pod in pods if pod.uid in waiting]
+            if placed and (left or (keys and len(placed) > 1)):
+                nodes = [labels.get(node, {}) for node in existing[shape_key]]
+                before = Counter((number, node.get(key, "")) for node in nodes for number, key in enumerate(keys))
+                seats = _in_turn(_alike(placed, claim_of, plan, keys), before) if keys else placed
+                queue = sorted((*placed, *left), key=lambda pod: SCHEDULER_VARIANTS[0].queue_key(pod, 0))
+                taken_by |= {seat.uid: pod for seat, pod in zip([*seats, *left], queue, strict=True) if seat is not pod}
     return taken_by
 
 
@@ -67,6 +63,15 @@ def seated(problem: Problem, plan: Plan, taken_by: Mapping[str, PendingPod]) -> 
         unplaced=tuple(sorted(unplaced, key=lambda group: by_name(problem.pod_of[group.pods[0]]))),
         unbound=tuple(sorted(pod_in[uid].uid for uid in plan.unbound)),
     )
+
+
+def _equal_pods(problem: Problem, of_kind: Iterable[PendingPod]) -> Iterable[list[PendingPod]]:
+    """The pods of one shape that may change with one another, in groups of equal ones."""
+    groups: dict[PendingPod, list[PendingPod]] = defaultdict(list)
+    for pod in of_kind:
+        if _may_change(problem.shapes[pod.shape], pod):
+            groups[replace(pod, uid="", name="", created=0, arrival=0, ahead=0)].append(pod)
+    return groups.values()
 
 
 def _may_change(shape: PodShape, pod: PendingPod) -> bool:

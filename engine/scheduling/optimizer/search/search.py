@@ -37,7 +37,7 @@ from kerf.engine.scheduling.optimizer.alternative_plans import (
 )
 from kerf.engine.scheduling.optimizer.effort import Effort, planning_touches
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, PodKind
-from kerf.engine.scheduling.optimizer.lower_bound import worth_of_nodes
+from kerf.engine.scheduling.optimizer.lower_bound import PriceBounds
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSets
 from kerf.engine.scheduling.optimizer.node_sets.plan_of_node_set import PlanOfNodeSet
 from kerf.engine.scheduling.optimizer.partial_problems import without_types
@@ -76,12 +76,12 @@ class Search:
     with the first plan."""
 
     def __init__(
-        self, problem: Problem, first: Plan, options: InstanceOptions, effort: Effort, lower_bound: float
+        self, problem: Problem, first: Plan, options: InstanceOptions, effort: Effort, bounds: PriceBounds
     ) -> None:
         self.best = candidate_of_plan(problem, first)
         self.candidates = [self.best]
         self._problem, self._first, self._options = problem, first, options
-        self._effort, self._lower_bound = effort, lower_bound
+        self._effort, self._bounds = effort, bounds
         self._planning_touches = planning_touches(problem)
         pools = {pool.pool.name: pool.pool for pool in problem.pools}
         pools_of_pods = {uid: pools[claim.node_pool] for claim in first.claims for uid in claim.pods}
@@ -92,6 +92,7 @@ class Search:
         self._movable_pods = MovablePods(problem, options, self.node_sets.independent, pools_of_pods)
         self._preferences: dict[str, int] | None = None
         self._known_groups: Known = {}
+        self._last_movable: tuple[AlternativePlan | None, Sequence[CandidateClaim]] = None, ()
 
     def run(self) -> None:
         """Search until a plan is close to the lower bound, or the effort is spent, or nothing is left to try."""
@@ -160,7 +161,7 @@ class Search:
 
     @property
     def _done(self) -> bool:
-        return self.best.price <= self._lower_bound * CLOSE_TO_BOUND or self._effort.left == 0
+        return self.best.price <= self._bounds.lower * CLOSE_TO_BOUND or self._effort.left == 0
 
     def _offer(self, candidate: AlternativePlan | None) -> bool:
         """Note a candidate if it may replace the first plan; True if it is the cheapest so far."""
@@ -190,7 +191,7 @@ class Search:
         claims with others, after the others have been planned without them."""
         if self._done:
             return
-        movable = [claim for claim in self.best.claims if self._all_movable(claim)]
+        movable = self._all_movable(self.best)
         if not self._offer(self._regrouped(self.best, movable)):
             self._regroup_by_pool(movable)
         moving = self._movable_anywhere(uid for claim in self.best.claims for uid in claim.claim.pods)
@@ -224,11 +225,19 @@ class Search:
 
     def _dearest(self) -> list[CandidateClaim]:
         """The claims that may be regrouped, the dearest per pod first."""
-        movable = [claim for claim in self.best.claims if self._all_movable(claim)]
+        movable = self._all_movable(self.best)
         return sorted(movable, key=lambda claim: (-claim.claim.price / len(claim.claim.pods), claim.claim.pods))
 
-    def _all_movable(self, part: CandidateClaim) -> bool:
-        return not part.claim.reservations and len(self._movable_beside(part)) == len(part.claim.pods)
+    def _all_movable(self, candidate: AlternativePlan) -> Sequence[CandidateClaim]:
+        """The claims whose pods may all move to other nodes like theirs. Remembered for the last candidate."""
+        if self._last_movable[0] is not candidate:
+            self._last_movable = candidate, tuple(filter(self._is_movable, candidate.claims))
+        return self._last_movable[1]
+
+    def _is_movable(self, part: CandidateClaim) -> bool:
+        pods = map(self._problem.pod_of.__getitem__, part.claim.pods)
+        kind_beside = self._movable_pods.kind_beside
+        return not part.claim.reservations and all(kind_beside(pod, part.claim) is not None for pod in pods)
 
     def _movable_beside(self, part: CandidateClaim) -> dict[str, PodKind]:
         """The pods (uids) of a claim that may move to another node like it, and as what."""
@@ -289,8 +298,7 @@ class Search:
         types that cost more than their room is worth."""
         if self._planning_touches <= self._effort.left // DEAR_PLAN:
             return True
-        worth = worth_of_nodes(self._problem, self._options, self._first)
-        return total_price(self._first.claims) > worth * CLOSE_TO_BOUND
+        return total_price(self._first.claims) > self._bounds.worth * CLOSE_TO_BOUND
 
     def _with_pools_first(self) -> Iterator[Problem]:
         """Once with each other NodePool first that has the weight of one on which pods are that may not move anywhere.
@@ -327,7 +335,7 @@ class Search:
         narrow = problem.unavailable != self._problem.unavailable
         candidate = candidate_of_plan(problem, planned, narrow=narrow)
         regroups = problem.variant or problem.first_pool
-        movable = [claim for claim in candidate.claims if self._all_movable(claim)] if regroups else []
+        movable = self._all_movable(candidate) if regroups else ()
         regrouped = self._regrouped(candidate, movable)
         cheaper = [
             alternative
