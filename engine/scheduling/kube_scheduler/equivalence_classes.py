@@ -21,7 +21,7 @@ from kerf.engine.scheduling.kube_scheduler.filters import (
 )
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
-from kerf.engine.scheduling.kube_scheduler.node_usage import NodeUsage, PodLoad, resource_score
+from kerf.engine.scheduling.kube_scheduler.node_usage import NodeUsage, PodLoad
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SchedulerVariant
 from kerf.engine.scheduling.kube_scheduler.scores import (
     NEUTRAL_SCORE,
@@ -108,9 +108,10 @@ class EquivalenceClass:
         load = self.load
         if node.overcommitted or not node_resources_fit(load.requests, node.free) or not self.may_go_to(node):
             return None
-        if (load.ports or load.volumes) and not NodeUsage(node, {}).holds(load):
+        empty = NodeUsage(node, {})
+        if (load.ports or load.volumes) and not empty.holds(load):
             return None
-        score = resource_score(node.allocatable, node.scored_left, node.free, load)
+        score = empty.score(load)
         if not self._shape.preferred_terms and not node.taints:
             return 0, 0, score
         preferred = sum(

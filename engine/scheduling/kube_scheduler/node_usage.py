@@ -13,7 +13,13 @@ from msgspec import Struct
 from kerf.engine.model.kubernetes.pods import HostPort, Resources
 from kerf.engine.scheduling.kube_scheduler.filters import node_ports, node_resources_fit, node_volume_limits
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
-from kerf.engine.scheduling.kube_scheduler.scores import CpuMemory, balanced_allocation, least_allocated
+from kerf.engine.scheduling.kube_scheduler.scores import (
+    CpuMemory,
+    balance,
+    balanced_allocation,
+    cpu_and_memory,
+    least_allocated,
+)
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.pods.pod_volumes import Attachment
 
@@ -34,17 +40,10 @@ class PodLoad(Struct, frozen=True, eq=False):
     newer: bool = False
 
 
-def resource_score(allocatable: CpuMemory, scored_left: CpuMemory, free: Resources, load: PodLoad) -> int:
-    """Least allocated and balanced allocation together, 0 to 200."""
-    return least_allocated(allocatable, scored_left, load.scored_requests) + balanced_allocation(
-        allocatable, free, load.requests, against_before=load.newer
-    )
-
-
 class NodeUsage:
     """A node with some pods bound to it. It never changes: `after` gives the usage with one more pod."""
 
-    __slots__ = ("_after", "_attached", "_free", "_info", "_known", "_ports", "_scored_left", "pods")
+    __slots__ = ("_after", "_attached", "_balance", "_free", "_info", "_known", "_ports", "_scored_left", "pods")
 
     def __init__(self, info: NodeInfo, known: dict[object, NodeUsage]) -> None:
         """The node as it is. `known`: all usages made so far, by what tells them apart; usages add themselves."""
@@ -56,6 +55,7 @@ class NodeUsage:
         self._ports = info.host_ports
         self._attached = info.attached_volumes
         self._after: dict[PodLoad, NodeUsage] = {}
+        self._balance: int | None = None  # once it was asked for
 
     def after(self, load: PodLoad) -> NodeUsage:
         """The usage with one pod more."""
@@ -74,8 +74,15 @@ class NodeUsage:
         )
 
     def score(self, load: PodLoad) -> int:
-        """The scores on resources, 0 to 200."""
-        return resource_score(self._info.allocatable, self._scored_left, self._free, load)
+        """The scores on resources, least allocated and balanced allocation together: 0 to 200."""
+        allocatable, free = self._info.allocatable, cpu_and_memory(self._free)
+        before = None
+        if load.newer:
+            if self._balance is None:
+                self._balance = balance(allocatable, free)
+            before = self._balance
+        balanced = balanced_allocation(allocatable, free, cpu_and_memory(load.requests), before)
+        return least_allocated(allocatable, self._scored_left, load.scored_requests) + balanced
 
     def _with_pod(self, load: PodLoad) -> NodeUsage:
         free = added(self._free, load.requests, -1)

@@ -41,34 +41,41 @@ def least_allocated(allocatable: CpuMemory, left: CpuMemory, requested: CpuMemor
     score = present = 0
     if allocatable[0]:
         present += 1
-        score += max(0, left[0] - requested[0]) * 100 // allocatable[0]
+        if left[0] > requested[0]:
+            score += (left[0] - requested[0]) * 100 // allocatable[0]
     if allocatable[1]:
         present += 1
-        score += max(0, left[1] - requested[1]) * 100 // allocatable[1]
-    return score // max(1, present)
+        if left[1] > requested[1]:
+            score += (left[1] - requested[1]) * 100 // allocatable[1]
+    return score // present if present else 0
 
 
-def balanced_allocation(allocatable: CpuMemory, free: Resources, requests: Resources, *, against_before: bool) -> int:
+def cpu_and_memory(amounts: Resources) -> CpuMemory:
+    """These two of all amounts; 0 for one that is not there."""
+    return amounts.get("cpu", 0), amounts.get("memory", 0)
+
+
+def balance(allocatable: CpuMemory, free: CpuMemory) -> int:
+    """50 to 100, more where the used parts of CPU and memory differ less: 1 minus their standard deviation. 100 where
+    the node does not have both."""
+    if not (allocatable[0] and allocatable[1]):
+        return 100
+    # more than all of it counts as all of it
+    cpu = 1.0 if free[0] < 0 else (allocatable[0] - free[0]) / allocatable[0]
+    memory = 1.0 if free[1] < 0 else (allocatable[1] - free[1]) / allocatable[1]
+    return int((1 - abs(cpu - memory) / 2) * 100)
+
+
+def balanced_allocation(allocatable: CpuMemory, free: CpuMemory, requested: CpuMemory, before: int | None) -> int:
     """NodeResourcesBalancedAllocation: 0 to 100, more where CPU and memory are used to the same part after the pod.
 
-    `against_before`: score whether the pod makes the node more or less balanced, as Kubernetes 1.36 does.
+    `before`: the node's `balance` without the pod, to score whether it makes the node more or less balanced, as
+    Kubernetes 1.36 does; None to score the balance after it.
     """
-    cpu, memory = allocatable
-    more_cpu, more_memory = requests.get("cpu", 0), requests.get("memory", 0)
-    cpu_free, memory_free = free.get("cpu", 0), free.get("memory", 0)
-    comparable = bool(cpu) and bool(memory)
-    after = 100
-    if comparable:
-        after = _balance((cpu - cpu_free + more_cpu) / cpu, (memory - memory_free + more_memory) / memory)
-    if not against_before:
+    after = balance(allocatable, (free[0] - requested[0], free[1] - requested[1]))
+    if before is None:
         return after
-    before = _balance((cpu - cpu_free) / cpu, (memory - memory_free) / memory) if comparable else 100
-    return 50 + (50 + after - before) // 2 if more_cpu or more_memory else 0
-
-
-def _balance(cpu: float, memory: float) -> int:
-    """50 to 100, more where the used parts of two resources differ less: 1 minus their standard deviation."""
-    return int((1 - abs(min(1.0, cpu) - min(1.0, memory)) / 2) * 100)
+    return 50 + (50 + after - before) // 2 if requested[0] or requested[1] else 0
 
 
 def static_scores_differ(nodes: Iterable[NodeScores]) -> bool:
