@@ -14,6 +14,7 @@ from msgspec import Struct
 from kerf.engine.errors import InputError
 from kerf.engine.model.durations import parse_go_duration
 from kerf.engine.record.entries import Entry
+from kerf.engine.record.errors import RecordCorrupt
 from kerf.engine.record.store import Store
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
@@ -74,7 +75,10 @@ def moment_of(store: Store, text: str, around: Around | None = None) -> Moment:
     if at > end:
         late = f"{moment(at)} is {duration(at - end)} after the record's last entry (position {last})"
         note = f"{late}: it is answered as if nothing had happened since"
-    return Moment(_position_at(store, at, text, around), at, note)
+    found = _position_at(store, at, around)
+    if found is None:
+        raise PositionUnknown(f"{text!r} is before the record begins", hint=_range_of(store))
+    return Moment(found, at, note)
 
 
 def locate(store: Store, text: str) -> int:
@@ -96,10 +100,8 @@ def time_of(store: Store, text: str) -> tuple[int, str]:
 def last_before(store: Store, time: int) -> int:
     """Return the last position before a time (ms since the epoch); the one before the record begins if there is
     none."""
-    try:
-        return _position_at(store, time - 1, "")
-    except PositionUnknown:
-        return _first(store).position - 1
+    found = _position_at(store, time - 1)
+    return _first(store).position - 1 if found is None else found
 
 
 def is_position(text: str) -> bool:
@@ -192,30 +194,37 @@ def _checked_position(store: Store, digits: str, last: int) -> int:
     return position
 
 
-def _position_at(store: Store, time: int, text: str, around: Around | None = None) -> int:
-    """Return the last position at or before a time, by bisection: times never decrease from one position to the next.
-    What a cut record still has from before its base is searched one by one."""
+def _position_at(store: Store, time: int, around: Around | None = None) -> int | None:
+    """Return the last position at or before a time, None before the record begins. By bisection: times never decrease
+    from one position to the next. What a cut record still has from before its base is searched one by one."""
     base = store.base()
     if base is not None and time < base.at:
         kept = [entry.position for entry in store.scan(0, base.position) if entry.at <= time]
-        if not kept:
-            raise _before_start(store, text)
-        return kept[-1]
+        return kept[-1] if kept else None
     first = base.position + 1 if base is not None else _first(store).position
     last = store.last_position()
     begin, end = around(time) if around is not None else (first, last)
-    begin, end = max(first, begin), min(last, end)
-    count = begin - first
-    count += bisect_right(range(begin, end + 1), time, key=lambda position: _time_at(store, position))
-    if not count and base is not None:
-        return base.position
-    if not count:
-        raise _before_start(store, text)
-    return first + count - 1
+    found = _last_until(store, time, max(first, begin), min(last, end))
+    if found >= first:
+        return found
+    return None if base is None else base.position
 
 
-def _before_start(store: Store, text: str) -> PositionUnknown:
-    return PositionUnknown(f"{text!r} is before the record begins", hint=_range_of(store))
+def _last_until(store: Store, time: int, begin: int, end: int) -> int:
+    """Return the last of the positions from `begin` to `end` at or before a time; `begin - 1` if there is none.
+
+    Raises RecordCorrupt only where damage may be the answer: entries before it are readable, whatever comes later.
+    """
+    try:
+        positions = range(begin, end + 1)
+        return begin - 1 + bisect_right(positions, time, key=lambda position: _time_at(store, position))
+    except RecordCorrupt as error:
+        if not begin < error.position <= end:
+            raise
+        found = _last_until(store, time, begin, error.position - 1)
+        if found == error.position - 1:
+            raise
+        return found
 
 
 def _range_of(store: Store) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.record import summary_text
+from kerf.engine.record.errors import RecordCorrupt
 from kerf.engine.record.observations import NodeClassSeen, Observation
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
@@ -17,8 +18,9 @@ from kerf.replay.errors import PositionUnknown
 from kerf.replay.explain.pod import explain_pod
 from kerf.replay.time_travel.moments import locate, moment_of, state_at
 from kerf.replay.time_travel.state_summary import summarize
+from kerf.replay.time_travel.status import status_of, with_recent
 from tests.support.lives import in_service
-from tests.support.memory import MemoryStore
+from tests.support.memory import DamagedStore, MemoryStore
 from tests.support.records import position_of, whole_life
 from tests.support.world import NODE_CLASS, START, World
 
@@ -115,6 +117,34 @@ def test_a_distance_without_a_sign_is_asked_about(store: MemoryStore, text: str)
     with pytest.raises(PositionUnknown) as caught:
         locate(store, text)
     assert caught.value.hint.startswith(f"Is it +{text}, after the start, or -{text}, before the end? The record runs")
+
+
+def test_a_time_before_the_damage_is_found_and_one_that_may_be_behind_it_is_not(store: MemoryStore) -> None:
+    """Everything before a damaged entry is readable (KERF109)."""
+    for damaged in range(2, len(store.entries)):
+        broken = DamagedStore(store, damaged)
+        for position in range(1, damaged):
+            time = moment(at(store, position))
+            if at(store, damaged - 1) > at(store, position):
+                assert locate(broken, time) == locate(store, time) < damaged
+            else:
+                assert _located_or_none(broken, time) in (None, locate(store, time)), "it may be behind the damage"
+
+
+def _located_or_none(store: MemoryStore, time: str) -> int | None:
+    try:
+        return locate(store, time)
+    except RecordCorrupt:
+        return None
+
+
+def test_the_hour_before_a_position_is_found_whatever_is_damaged_later() -> None:
+    """What the status at a position tells, as the state there is told (KERF109)."""
+    store = whole_life().store
+    whole = with_recent(store, status_of(store, load(store, 20)))
+    for damaged in range(21, len(store.entries) + 1):
+        broken = DamagedStore(store, damaged)
+        assert with_recent(broken, status_of(broken, load(broken, 20))) == whole
 
 
 def test_an_empty_record_has_no_positions() -> None:
