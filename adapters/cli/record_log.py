@@ -40,8 +40,8 @@ FOLLOWED_EVERY = 0.5  # seconds between looks at a record that is followed
 class LogQuery(Struct, frozen=True):
     """What of a record is printed, as `kerf log` has the flags."""
 
-    since: str
-    until: str
+    since: str | None
+    until: str | None
     asked: Asked
     all: bool
     follow: bool
@@ -53,14 +53,8 @@ class RecordLog:
     def __init__(self, store: AnyStore, query: LogQuery) -> None:
         self._store, self._query = store, query
         self._said = False  # that nothing is there
-        since = spelled(query.since)
-        self._after = position_before(store, since) if since else 0
-        if since and not query.follow and time_of(store, since)[0] > (end := end_of(store).at):
-            if query.since.strip() != NOW:  # whose record may have nothing new
-                located(store, query.since)  # refuses it, as other commands do
-            print_error(f"Nothing is in the record since then: its last entry is of {moment(end)}")
-            self._said = True
-        self._last = self._end(since) if query.until else None
+        self._after = self._begin(query.since) if query.since is not None else 0
+        self._last = self._end(query.until) if query.until is not None else None
         self._filter = EventFilter(query.asked)
         self._workloads = None if self._filter.subjects() else ChangedWorkloads(Blobs(store.blob).shape)
         self.told = 0
@@ -69,12 +63,25 @@ class RecordLog:
         self._minor = 0  # those of them that --all would tell
         self._others: set[str] = set()
 
-    def _end(self, since: str) -> int:
+    def _begin(self, since: str) -> int:
+        """The position before the first one to be told. Where that is none, it is said."""
+        begin = spelled(since)
+        position = position_before(self._store, begin)
+        if not self._query.follow and time_of(self._store, begin)[0] > (end := end_of(self._store).at):
+            if since.strip() != NOW:  # whose record may have nothing new
+                located(self._store, since)  # refuses it, as other commands do
+            print_error(f"Nothing is in the record since then: its last entry is of {moment(end)}")
+            self._said = True
+        return position
+
+    def _end(self, until: str) -> int:
         """The last position to be told: before the first one, if nothing happened between two times."""
-        query, end = self._query, located(self._store, self._query.until)
-        if end.position <= self._after and (is_position(since.strip()) or end.at < time_of(self._store, since)[0]):
-            hint = "Give the earlier one to --since"
-            raise PositionUnknown(f"--since {query.since} is later than --until {query.until}", hint=hint)
+        end, since = located(self._store, until), self._query.since
+        if end.position <= self._after and since is not None:
+            begin = spelled(since)
+            if is_position(begin.strip()) or end.at < time_of(self._store, begin)[0]:
+                hint = "Give the earlier one to --since"
+                raise PositionUnknown(f"--since {since} is later than --until {until}", hint=hint)
         return end.position
 
     def print_as_karpenter(self) -> None:

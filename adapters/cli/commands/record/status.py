@@ -13,7 +13,7 @@ def status(
     record: Record,
     /,
     *,
-    at: AsOf = "",
+    at: AsOf | None = None,
     all: Annotated[bool, Parameter(negative="", help="Every node: without it, the 20 emptiest.")] = False,
     watch: Annotated[
         bool, Parameter(negative="", help="Go on while a controller writes the record, until Ctrl-C.")
@@ -42,7 +42,7 @@ def status(
     from kerf.adapters.cli.render.moment.status_view import StatusView
     from kerf.engine.errors import InputError
 
-    if watch and at:
+    if watch and at is not None:
         raise InputError("--watch shows what is now, and --at what was", hint="Give one of them", code="KERF200")
     with opened(record) as store:
         view = StatusView(store, all_nodes=all, json=json)

@@ -24,7 +24,7 @@ def whatif(
     record: Record,
     /,
     *,
-    at: AsOf = "",
+    at: AsOf | None = None,
     set: SetFields = (),
     apply: Applied = (),
     delete: Deleted = (),
@@ -79,7 +79,7 @@ def whatif(
     one_form(json=json, markdown=markdown)
     changes = changes_of(set, apply, delete, remove, add_pods, price, no_capacity, setting, needed=export is None)
     with opened(record) as store:
-        when = at or usual_moment(store)
+        when = usual_moment(store) if at is None else at
         position, now = located(store, when).position, asked_time(store, when)
         if export is not None:
             write_scenario(export_moment(store, position, changes, now), export)

@@ -30,12 +30,12 @@ class StatusView:
     def __init__(self, store: AnyStore, *, all_nodes: bool, json: bool) -> None:
         self._store, self._all_nodes, self._json = store, all_nodes, json
 
-    def show(self, at: str) -> None:
-        """Print the status at a moment, "" for now."""
-        moment = located(self._store, at or "end")
+    def show(self, at: str | None = None) -> None:
+        """Print the status at a moment, by default that of now."""
+        moment = located(self._store, "end" if at is None else at)
         state = load(self._store, moment.position)
         captured = state.facts.imported is not None  # nobody writes it any more
-        found = self._status(state, moment.at if at or captured else _now(moment.at))
+        found = self._status(state, moment.at if at is not None or captured else _now(moment.at))
         if self._json:
             emit_json(with_times(found))
         else:
@@ -44,7 +44,7 @@ class StatusView:
     def follow(self) -> None:
         """Print the status of now, again and again until Ctrl-C. A record that nobody can write is shown once."""
         if not isinstance(self._store, ChainedStore):
-            self.show("")
+            self.show()
             return
         state, shown = load(self._store, end_of(self._store).position), 0
         while True:

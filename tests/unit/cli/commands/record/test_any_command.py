@@ -26,6 +26,23 @@ def test_a_time_before_the_end_begins_with_a_hyphen_and_is_a_time(
     assert (code, bool(out), err) == (0, True, "")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("status", "--at"), ("whatif", "--no-capacity", "m5.large", "--at"), ("log", "--since"), ("log", "--until"),
+        ("at",), ("explain", "pod", "default/b", "--at"), ("cost", "--since"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("nothing", ["", " "])
+def test_an_empty_variable_of_a_script_is_no_time(
+    command: tuple[str, ...], nothing: str, kerf: Any, record: Path
+) -> None:
+    name, *rest = command
+    code, out, err = kerf(name, record, *rest, nothing)
+    assert (code, out) == (2, "")
+    assert err.startswith("KERF202: '' is neither a position nor a time")
+
+
 def test_a_duration_that_no_clock_holds_is_named_as_such(kerf: Any, record: Path) -> None:
     assert "292 years" in kerf("at", record, "+999999999h")[2]
 
