@@ -141,3 +141,29 @@ print(*[name for name in ("rich", "yaml") if name in sys.modules], file=sys.stde
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)
     assert done.stderr.split() == []
+
+
+_CTRL_C_WHILE_LOADED = """\
+import os, signal, sys
+loaded, how = sys.argv[1:]
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == loaded:
+            os.kill(os.getpid(), signal.SIGINT)
+if how == "ignored":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+sys.meta_path.insert(0, Interrupting())
+from kerf.__main__ import run
+sys.argv[1:] = ["--help"]
+sys.exit(run())
+"""
+
+
+@pytest.mark.parametrize("loaded", ["kerf.adapters.cli.main", "kerf.adapters.cli.limits", "kerf.adapters.cli.overview"])
+@pytest.mark.parametrize(("signal", "codes"), [("heeded", {-2, 130}), ("ignored", {0})])
+def test_ctrl_c_while_the_command_is_loaded_shows_no_traceback(loaded: str, signal: str, codes: set[int]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _CTRL_C_WHILE_LOADED, loaded, signal],
+        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode in codes, done.stderr) == (True, "")
