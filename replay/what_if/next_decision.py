@@ -60,11 +60,21 @@ _ANSWERS = (LaunchAnswered, EffectAnswered, InstanceSeen)
 _KIND_OF: dict[type[Struct], WatchedKind] = {kind.struct: kind for kind in WATCHED}
 
 
+class LeftOut(Struct, frozen=True):
+    """What the record has of a changed object after the moment, and this course has not: the entry at `position`, of
+    the time `at`, makes it another (`kind`, `name`)."""
+
+    kind: str
+    name: str
+    position: int
+    at: int
+
+
 class Course(Struct, frozen=True):
     """What came of a moment. `before` is the state at the moment, changes included; `after` that of the turn with the
     next decision, which was made at `at`. `entries` are those of this turn; there are none if nothing was decided up
     to `at`. `stays` is the latest that passes on the way said of claims that stay. `older` names deciders that the
-    record has in an older version."""
+    record has in an older version. `left_out` are the first changes of changed objects that were passed over."""
 
     applied: tuple[Applied, ...]
     before: State
@@ -73,6 +83,7 @@ class Course(Struct, frozen=True):
     entries: tuple[Entry, ...] = ()
     stays: dict[str, Reason] = {}
     older: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def decisions(self) -> list[Entry]:
@@ -108,11 +119,15 @@ def next_decision(store: Store, position: int, changes: Sequence[Change] = (), *
     before, applied = changed_state(store, position, changes, now=now)
     recorded = _Recorded(store, position)
     observations = [observation for found in applied for observation in found.observations]
-    recorded.leave_out(observations)
+    recorded.leave_out(observations, state)
     at = max(now, state.facts.at)
     entries: tuple[Entry, ...] = ()
     until = at + HORIZON
     stays: dict[str, Reason] = {}
+
+    def course(at: int, entries: tuple[Entry, ...] = ()) -> Course:
+        return Course(tuple(applied), before, state, at, entries, stays, recorded.older, recorded.left_out)
+
     if observations:
         entries = _turn(state, at, observations)
         recorded.done(entries)
@@ -120,18 +135,19 @@ def next_decision(store: Store, position: int, changes: Sequence[Change] = (), *
         stays |= _reasons_to_stay(entries)
         due, following = next_due(state), recorded.next_at()
         if not due and following is None:
-            return Course(tuple(applied), before, state, until, stays=stays, older=recorded.older)
+            return course(until)
         timer = max(due, at + 1) if due else until + 1
         in_record = following is not None and following <= timer
         following_at = following if following is not None and in_record else timer
         if following_at > until:
-            return Course(tuple(applied), before, state, until, stays=stays, older=recorded.older)
+            return course(until)
         at = following_at
         entries = _turn(state, at, recorded.take() if in_record else ())
         recorded.done(entries)
         if recorded.acted:
             until = min(until, recorded.acted + ALIKE_WITHIN)
-    return Course(tuple(applied), before, state, at, entries, stays | _reasons_to_stay(entries), recorded.older)
+    stays |= _reasons_to_stay(entries)
+    return course(at, entries)
 
 
 def _reasons_to_stay(entries: Iterable[Entry]) -> dict[str, Reason]:
@@ -220,7 +236,8 @@ class _Recorded:
             list(turn) for _, turn in groupby(store.scan(position), key=lambda entry: entry.turn)
         )
         self._waiting: list[Entry] | None = next(self._turns, None)
-        self._changed: set[tuple[str, str]] = set()
+        self._changed: dict[tuple[str, str], Struct | None] = {}  # what is changed, as it was before
+        self._left_out: dict[tuple[str, str], LeftOut] = {}
         self.acted = 0
         self._older: dict[str, None] = {}
 
@@ -229,8 +246,14 @@ class _Recorded:
         """The deciders of the turns that were taken which are of an older version, each with both versions."""
         return tuple(self._older)
 
-    def leave_out(self, observations: Iterable[Observation]) -> None:
-        self._changed = {key for observation in observations if (key := about(observation.payload)) != ("", "")}
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        return tuple(self._left_out.values())
+
+    def leave_out(self, observations: Iterable[Observation], state: State) -> None:
+        """Leave out what the record shows from here on of what these observations change in a state."""
+        payloads = [observation.payload for observation in observations]
+        self._changed = {key: _known(state, payload) for payload in payloads if (key := about(payload)) != ("", "")}
 
     def done(self, entries: Iterable[Entry]) -> None:
         """Take notice of the intents of this course, and find the recorded ones that are the same."""
@@ -251,7 +274,14 @@ class _Recorded:
             _refuse_newer(entry)
             if isinstance(entry.payload, Decision) and entry.payload.version != VERSIONS.get(entry.payload.decider):
                 self._older[versions_differ(entry.payload.decider, entry.payload.version)] = None
-        seen = [entry.payload for entry in turn if is_observed(entry) and about(entry.payload) not in self._changed]
+        observed = [entry for entry in turn if is_observed(entry)]
+        seen = [entry.payload for entry in observed if about(entry.payload) not in self._changed]
+        for entry in observed:
+            key = about(entry.payload)
+            was = self._changed.get(key)
+            if was is not None and was != entry.payload:
+                left_out = LeftOut(key[0], getattr(was, "name", key[1]), entry.position, entry.at)
+                self._left_out.setdefault(key, left_out)
         if self.acted:
             seen = [payload for payload in seen if not isinstance(payload, _ANSWERS)]
         elif any(does_something(entry.payload) for entry in turn):
@@ -289,6 +319,13 @@ def about(payload: Any) -> tuple[str, str]:
         return "catalogue", payload.node_class
     kind = _KIND_OF.get(type(payload))
     return (kind.name, str(getattr(payload, kind.key))) if kind is not None else ("", "")
+
+
+def _known(state: State, payload: Any) -> Struct | None:
+    """Return the object of a watched kind that an observation is about, as the state has it; None for all else."""
+    kind = _KIND_OF.get(type(payload))
+    objects = getattr(state.facts, kind.facts) if kind is not None and kind.facts else {}
+    return objects.get(getattr(payload, kind.key)) if kind is not None else None
 
 
 def _refuse_newer(entry: Entry) -> None:

@@ -15,6 +15,7 @@ from kerf.replay.what_if.export.scenario import Exported, scenario_of
 from kerf.replay.what_if.next_decision import (
     ALIKE_WITHIN,
     Course,
+    LeftOut,
     changed_state,
     following_pass,
     next_decision,
@@ -44,6 +45,7 @@ class WhatIf(Struct, frozen=True, kw_only=True):
     `older` names deciders that the record has in an older version: both decisions are those of today's.
     `as_recorded`: whether the record holds the decision without the change, or ends before it.
     `going` are the claims that go already at the moment: they count in no price.
+    `left_out` is what the record changes, up to the decision, of objects that are changed here: the change stays.
     """
 
     position: int
@@ -59,6 +61,7 @@ class WhatIf(Struct, frozen=True, kw_only=True):
     older: tuple[str, ...] = ()
     as_recorded: bool = True
     going: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
 
 def what_if(store: Store, position: int, changes: Sequence[Change], now: int = 0) -> WhatIf:
@@ -89,6 +92,7 @@ def what_if(store: Store, position: int, changes: Sequence[Change], now: int = 0
         older=plain.older,
         as_recorded=bool(unchanged.position) or not unchanged.deciders or plain.at > _end(store),
         going=going_claims(plain.before),
+        left_out=other.left_out,
     )
 
 

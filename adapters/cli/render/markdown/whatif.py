@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kerf.adapters.cli.render.markdown.pieces import code, table_of, words
-from kerf.adapters.cli.render.what_if.whatif import EXACT, decision_words, difference_lines
+from kerf.adapters.cli.render.what_if.whatif import EXACT, decision_words, difference_lines, left_out_lines
 from kerf.projections.prose.amounts import dollars, moment
 from kerf.projections.prose.printable import printable
 from kerf.replay.what_if.whatif import WhatIf
@@ -16,6 +16,7 @@ def whatif_markdown(answer: WhatIf) -> str:
     """The changes, the decision with and without them, and the plan as a block of `diff`."""
     lines = [f"### kerf whatif, at {moment(answer.at)} (position {answer.position})", ""]
     lines += [f"- {code(change)}" for change in answer.changes]
+    lines += [f"- {words(line)}" for line in left_out_lines(answer)]
     old, new = answer.unchanged, answer.changed
     rows = [("next decision", words(decision_words(old, answer)), words(decision_words(new, answer)))]
     if answer.compared:

@@ -30,6 +30,8 @@ def whatif_text(printer: Printer, answer: WhatIf) -> None:
     printer.line(f"What if, at {moment(answer.at)} (position {answer.position}):", "title")
     for change in answer.changes:
         printer.line(f"  {change}")
+    for line in left_out_lines(answer):
+        printer.line(f"  {line}", "warning")
     printer.line()
     printer.line(f"Without the change: {decision_words(answer.unchanged, answer)}")
     if not answer.as_recorded:
@@ -56,6 +58,13 @@ def whatif_text(printer: Printer, answer: WhatIf) -> None:
     for decider in answer.older:
         printer.line(f"The record has another version of a decider ({decider}): both decisions are today's.")
     printer.line(EXACT)
+
+
+def left_out_lines(answer: WhatIf) -> Iterator[str]:
+    """Say what the record changes of the same objects up to the decision: with the change it does not come."""
+    for left_out in answer.left_out:
+        when = f"+{duration(left_out.at - answer.at)}, position {left_out.position}"
+        yield f"The record changes {left_out.kind}/{left_out.name} later ({when}). With the change that is left out."
 
 
 def decision_words(outcome: Outcome, answer: WhatIf) -> str:

@@ -72,6 +72,17 @@ def test_a_change_that_is_none_says_so(kerf: Any, change: tuple[str, str], told:
     assert [said.endswith(told.format(was="1m0s")) for said in answer["changes"]] == [True], answer["changes"]
 
 
+@pytest.mark.parametrize("form", ["", "--markdown"])
+def test_what_the_record_changes_later_is_said_to_be_left_out(kerf: Any, tmp_path: Path, form: str) -> None:
+    pool = next(document for document in workshop() if document["kind"] == "NodePool")
+    pool["spec"]["limits"] = {"cpu": 1}
+    run = Run(workshop(scale("10s", 5), {"at": "10500ms", "action": "apply", "object": pool}), until=60_000)
+    edited = stored(tmp_path / "edited.kerf", run.memory)
+    out = kerf("whatif", edited, "--at", "+10.2s", "--set", f"{POOL}.limits.cpu=1k", *filter(None, [form]))[1]
+    assert "The record changes nodepool/default later (+" in out
+    assert "With the change that is left out." in out
+
+
 def test_a_position_within_a_turn_is_answered_for_its_end_and_says_so(kerf: Any, record: Path, life: World) -> None:
     inside = next(e.position for e, after in pairwise(life.store.entries) if e.turn == after.turn > 3)
     code, out, err = kerf("whatif", record, "--at", inside, "--setting", "batch_idle=3s")

@@ -15,7 +15,7 @@ from kerf.engine.record.observations import CatalogueSeen, NodeClaimDeletionSeen
 from kerf.replay.errors import ChangeRefused
 from kerf.replay.time_travel.moments import state_at
 from kerf.replay.what_if.changes import Change, set_pool_field
-from kerf.replay.what_if.next_decision import Course, does_something, next_decision
+from kerf.replay.what_if.next_decision import Course, LeftOut, does_something, next_decision
 from kerf.replay.what_if.object_changes import ASKED_BY, applied, deleted
 from kerf.replay.what_if.offering_changes import set_price
 from tests.support.memory import MemoryStore
@@ -104,6 +104,18 @@ def test_it_is_the_next_decision_of_a_cluster_that_was_changed_then(unchanged: M
     assert _decided(course) == [entry.payload for entry in expected]
     assert [entry.position for entry in course.decisions] == [entry.position for entry in expected]
     assert not expected or course.at == expected[0].at
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_what_the_record_changes_later_of_the_same_object_is_named(same: bool) -> None:
+    """The change stays, also one that is none at first: the plan would read as if the record had no such change."""
+    edited = simulated(apply_at(WAITING, limited))
+    seen = next(entry for entry in edited.scan(10) if isinstance(entry.payload, NodePool))
+    change = set_pool_field("default", "spec.limits.cpu", "1k" if same else "2k")
+    course = next_decision(edited, seen.position - 1, [change], now=seen.at - 100)
+    assert course.left_out == (LeftOut("nodepool", "default", seen.position, seen.at),)
+    assert next_decision(edited, seen.position - 1, now=seen.at - 100).left_out == ()
+    assert next_decision(edited, seen.position, [change]).left_out == (), "it comes before the change"
 
 
 def _decided(course: Course) -> list[Decision]:
