@@ -72,6 +72,8 @@ class SchedulingCode(ReasonCode):
     domain=pods, S-136)."""
     VOLUME_TOPOLOGY = "volume-topology", "the pod's volumes allow only {allowed}"
     """The pod's volumes are elsewhere. `allowed` (each alternative)."""
+    VOLUMES_APART = "volumes-apart", "no node can be where each of the pod's volumes is: {places}"
+    """The pod's volumes are in places that exclude each other (S-155). `places` (of each volume)."""
     VOLUME_LIMIT = "volume-limit", "the node takes no more volumes of {drivers}"
     """The node takes no more volumes of a driver (S-159). `drivers`."""
     DEVICES = (
@@ -175,6 +177,13 @@ def conflict_reason(conflicts: tuple[Conflict, ...], own: Requirements, **params
         existing=[str(conflict.existing) for conflict in conflicts],
         **params,
     )
+
+
+def volumes_reason(alternatives: tuple[Requirements, ...], apart: tuple[str, ...], **params: str) -> Reason:
+    """The places that a pod's volumes allow together; or those of each, where no node could have all (`apart`)."""
+    if apart:
+        return reason(SchedulingCode.VOLUMES_APART, places=list(apart), **params)
+    return reason(SchedulingCode.VOLUME_TOPOLOGY, allowed=[str(place) for place in alternatives], **params)
 
 
 def topology_reason(rule: Rule, **params: str) -> Reason:

@@ -36,7 +36,7 @@ from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.matching.taints import taint_text, toleration_text, untolerated
 from kerf.engine.scheduling.packing.packed_claim import PackedClaim
 from kerf.engine.scheduling.pods.pod_class import PodClass
-from kerf.engine.scheduling.reasons import SchedulingCode, conflict_reason, reason, topology_reason
+from kerf.engine.scheduling.reasons import SchedulingCode, conflict_reason, reason, topology_reason, volumes_reason
 from kerf.engine.scheduling.topology.rules import Rule
 
 NEW_CLAIM_INDEX = -1
@@ -161,8 +161,7 @@ def _template_refusal(template: Template, pod_class: PodClass, filters: list[Typ
         if refusing is not None:
             return topology_reason(refusing, node_pool=name)
         if pod_class.demand.alternatives and not unmet:
-            there = [str(alternative) for alternative in pod_class.demand.alternatives]
-            return reason(SchedulingCode.VOLUME_TOPOLOGY, node_pool=name, allowed=there)
+            return volumes_reason(pod_class.demand.alternatives, pod_class.apart, node_pool=name)
         return reason(SchedulingCode.MIN_VALUES, node_pool=name, keys=sorted(unmet))
     if left:
         return _limits_refusal(template, filters)

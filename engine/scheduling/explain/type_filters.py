@@ -187,7 +187,7 @@ def place_filters(template: Template, pod_class: PodClass) -> Iterator[TypeFilte
         reached = [state for state in steps if isinstance(state, NarrowedTemplate)]
         there = _any_of(reached)
         listed = base.viable & _on_offer(template, reached)
-        allowed = " or ".join(_requirements_text(alternative) for alternative in demand.alternatives)
+        allowed = ", ".join(pod_class.apart) or " or ".join(map(_requirements_text, demand.alternatives))
         yield TypeFilter(FilterKind.VOLUMES, _types_outside(template, base.viable, listed), "", allowed)
         if listed:
             yield TypeFilter(FilterKind.UNAVAILABLE, _types_outside(template, listed, there))

@@ -19,7 +19,7 @@ from kerf.engine.scheduling.pods.demand import LabelValues
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.pods.pod_volumes import Attachment
 from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod
-from kerf.engine.scheduling.reasons import SchedulingCode, conflict_reason, reason, topology_reason
+from kerf.engine.scheduling.reasons import SchedulingCode, conflict_reason, reason, topology_reason, volumes_reason
 from kerf.engine.scheduling.topology.pod_counts import PodCount
 from kerf.engine.scheduling.topology.rules import Domain
 
@@ -195,10 +195,7 @@ class ExistingNode:
         if not fits(pod_class.requests, self.remaining):
             return reason(SchedulingCode.RESOURCES, resources=list(lacking(pod_class.requests, self.remaining)))
         if not self._reaches(pod_class.demand.alternatives):
-            return reason(
-                SchedulingCode.VOLUME_TOPOLOGY,
-                allowed=[str(alternative) for alternative in pod_class.demand.alternatives],
-            )
+            return volumes_reason(pod_class.demand.alternatives, pod_class.apart)
         full = self.drivers_full(pod_class.attached)
         if full:
             return reason(SchedulingCode.VOLUME_LIMIT, drivers=full)

@@ -34,6 +34,7 @@ class PodClass:
     """
 
     __slots__ = (
+        "apart",
         "attached",
         "contradictions",
         "counted",
@@ -83,6 +84,7 @@ class PodClass:
         self.counted = counted
         self.volumes = volumes
         self.attached = volumes.attached if volumes is not None else ()
+        self.apart = volumes.apart if volumes is not None else ()
         self.devices = devices
         self.unsupported = unsupported(shape, volumes, devices is not None)
         self.of_new_nodes = NO_REQUIREMENTS

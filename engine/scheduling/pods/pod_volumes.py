@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -19,10 +19,12 @@ Attachment = tuple[str, str]
 
 class PodVolumes(Struct, frozen=True, cache_hash=True):
     """`alternatives`: the places that the volumes allow, in the order in which they are tried; empty if they allow any
-    (S-154, S-155). `attached`: the volumes that count against limits."""
+    (S-154, S-155). `attached`: the volumes that count against limits. `apart`: the places of each volume, where no
+    node could have all of them."""
 
     alternatives: tuple[Requirements, ...] = ()
     attached: tuple[Attachment, ...] = ()
+    apart: tuple[str, ...] = ()
 
 
 def claim_names(namespace: str, pod: str, shape: PodShape) -> tuple[str, ...]:
@@ -66,9 +68,11 @@ def volumes_of_claims(facts: VolumeFacts, claims: Iterable[str], *, hosts: bool 
     host, as kube-scheduler has it."""
     present = [facts.claims[name] for name in claims if name in facts.claims]
     attached = [(_driver(facts, claim), f"{claim.namespace}/{claim.name}") for claim in present]
+    alternatives, sound = _combinations(_alternatives(facts, claim, hosts) for claim in present)
     return PodVolumes(
-        _combinations(_alternatives(facts, claim, hosts) for claim in present),
+        alternatives,
         tuple(sorted({attachment for attachment in attached if attachment[0]})),
+        () if sound else _each_place(_alternatives(facts, claim, hosts) for claim in present),
     )
 
 
@@ -100,9 +104,14 @@ def _without_hostname(term: NodeTerm) -> NodeTerm:
     return NodeTerm(tuple(expression for expression in term.expressions if normalise(expression.key) != HOSTNAME))
 
 
-def _combinations(volumes: Iterator[list[Requirements]]) -> tuple[Requirements, ...]:
-    """Every choice of one alternative for each volume. Choices that contradict themselves count only if there is no
-    other (S-155)."""
+def _each_place(volumes: Iterable[list[Requirements]]) -> tuple[str, ...]:
+    """The places of each volume in words, each once."""
+    return tuple(dict.fromkeys(" or ".join(map(str, places)) for places in volumes if places))
+
+
+def _combinations(volumes: Iterable[list[Requirements]]) -> tuple[tuple[Requirements, ...], bool]:
+    """Every choice of one alternative for each volume, and whether they are sound. Choices that contradict themselves
+    count only if there is no other (S-155)."""
     choices: list[tuple[Requirements, bool]] = [(Requirements(), True)]
     asks = False
     for alternatives in volumes:
@@ -115,5 +124,6 @@ def _combinations(volumes: Iterator[list[Requirements]]) -> tuple[Requirements, 
             for alternative in alternatives
         ]
     if not asks:
-        return ()
-    return tuple(choice for choice, sound in choices if sound) or tuple(choice for choice, _ in choices)
+        return (), True
+    agreeing = tuple(choice for choice, sound in choices if sound)
+    return agreeing or tuple(choice for choice, _ in choices), bool(agreeing)

@@ -98,7 +98,15 @@ def test_s155_e116_volumes_in_two_zones() -> None:
     known = facts(bound("a", zones("z1")), bound("b", zones("z2")))
     made = planned(asked(known, Workloads().add("w", 1, using("a", "b"))))
     ((why,),) = [group.reasons for group in made.unplaced]
-    assert why.code == SchedulingCode.VOLUME_TOPOLOGY
+    assert why.code == SchedulingCode.VOLUMES_APART
+    assert why.params["places"] == [f"{lbl.ZONE} In [z1]", f"{lbl.ZONE} In [z2]"]
+
+
+def test_s155_volumes_in_two_zones_beside_a_node_in_one_of_them() -> None:
+    known = facts(bound("a", zones("z1")), bound("b", zones("z2"), zones("z3")), bound("c", zones("z1")))
+    made = planned(asked(known, Workloads().add("w", 1, using("a", "b", "c")), node()))
+    ((why,),) = [group.reasons for group in made.unplaced]
+    assert why.params["places"] == [f"{lbl.ZONE} In [z1]", f"{lbl.ZONE} In [z2] or {lbl.ZONE} In [z3]"]
 
 
 @pytest.mark.parametrize(("local", "claims"), [(True, 1), (False, 0)])
