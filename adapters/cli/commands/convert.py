@@ -11,9 +11,7 @@ REFUSED = 1
 
 
 def convert(
-    files: Annotated[list[str], Parameter(negative="", allow_leading_hyphen=True)],
-    /,
-    *,
+    *files: Annotated[str, Parameter(required=True, allow_leading_hyphen=True)],
     json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> int:
     """Write v1beta1 NodePools and EC2NodeClasses as v1, as Karpenter 1.0's own conversion did.
@@ -39,7 +37,7 @@ def convert(
 
     Parameters
     ----------
-    files: list[str]
+    files
         YAML or JSON files, folders of them, or - for standard input.
     json
         Write a List as JSON.

@@ -12,9 +12,7 @@ REFUSED, INTERRUPTED = 1, 130
 
 
 def simulate(
-    files: Annotated[list[Path], Parameter(negative="")],
-    /,
-    *,
+    *files: Annotated[Path, Parameter(required=True)],
     until: Annotated[str, Parameter(help="Virtual time at which to stop, such as 90m or 2d.")] = "",
     start: Annotated[
         str,
@@ -52,7 +50,7 @@ def simulate(
 
     Parameters
     ----------
-    files: list[Path]
+    files
         YAML or JSON files, or folders of them.
     """
     from kerf.adapters.cli.input.documents import read_documents

@@ -11,9 +11,7 @@ REFUSED = 1
 
 
 def validate(
-    files: Annotated[list[str], Parameter(negative="", allow_leading_hyphen=True)],
-    /,
-    *,
+    *files: Annotated[str, Parameter(required=True, allow_leading_hyphen=True)],
     strict: Annotated[bool, Parameter(negative="")] = False,
     kubernetes_version: str = "",
     json: Annotated[bool, Parameter(name="--json", negative="")] = False,
@@ -47,7 +45,7 @@ def validate(
 
     Parameters
     ----------
-    files: list[str]
+    files
         YAML or JSON files, folders of them, or - for standard input.
     strict
         Fail on notes, too.

@@ -43,7 +43,7 @@ class Checked(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def check_manifests(files: list[str], *, kubernetes: str = "") -> list[Checked]:
+def check_manifests(files: Sequence[str], *, kubernetes: str = "") -> list[Checked]:
     """One result for each object in the files, and for each document that is none.
 
     `kubernetes`: the version whose schemas are meant ("1.34"); "" is the newest. Raises `UnknownVersion` (KERF346).

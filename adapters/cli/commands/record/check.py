@@ -12,9 +12,8 @@ from kerf.adapters.cli.parameters import Json, Markdown
 
 def check(
     policy: Path,
-    records: Annotated[list[str], Parameter(negative="")],
     /,
-    *,
+    *records: Annotated[str, Parameter(required=True)],
     until: str = "",
     record: Path | None = None,
     junit: Path | None = None,

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kerf.adapters.store.sqlite.store import SQLiteStore
+from tests.support.repository import ROOT
 from tests.support.world import World
 
 
@@ -51,6 +52,22 @@ def test_a_limit_below_nothing_is_usage(kerf: Any, record: Path) -> None:
     code, _, err = kerf("verify", record, "--limit", "-1")
     assert (code, err.count("\n")) == (2, 1)
     assert err.startswith("KERF200: ")
+
+
+@pytest.mark.parametrize(
+    ("command", "flag"), [("simulate", "--quiet"), ("validate", "--strict"), ("convert", "--json")]
+)
+def test_files_may_stand_before_and_after_a_flag(command: str, flag: str, kerf: Any) -> None:
+    first, second = (ROOT / "docs" / "examples" / name for name in ("workshop", "simulations/workshop.yaml"))
+    together = kerf(command, flag, first, second)
+    assert together[0] == 0
+    assert kerf(command, first, flag, second) == kerf(command, first, second, flag) == together
+
+
+def test_records_may_stand_before_and_after_a_flag(kerf: Any, record: Path) -> None:
+    policy = ROOT / "docs" / "examples" / "ci" / "policy.yaml"
+    together = kerf("check", policy, record, record, "--json")
+    assert kerf("check", policy, record, "--json", record) == together
 
 
 def test_what_a_command_has_no_use_for_is_named(kerf: Any, record: Path) -> None:
