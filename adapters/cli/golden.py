@@ -55,7 +55,7 @@ def hold(policy: Path, case: Path) -> Held:
     from kerf.replay.policies.outcomes import HOLDS
 
     manifests = sorted(str(file) for file in case.iterdir() if file.suffix in MANIFESTS and file != policy)
-    (subject,) = subjects([str(case)] if (case / RECORD).is_file() else manifests, "", None)
+    (subject,) = subjects([str(case)] if (case / RECORD).is_file() else manifests, None, None)
     with store_of(subject) as store:
         results = hold_against(store, policy_of(policy), subject.name).results
     return [(one.name, "" if one.outcome == HOLDS else "\n".join([one.name, *result_lines(one)])) for one in results]

@@ -30,12 +30,12 @@ _MANIFESTS = (".yaml", ".yml", ".json")
 
 
 class Subject(Struct, frozen=True):
-    """A record by its path or URL, or manifests to simulate, for as long as `until` says ("" for two hours after their
-    last action). `keep` is the file for the simulation's record."""
+    """A record by its path or URL, or manifests to simulate, for as long as `until` says (by default for two hours
+    after their last action). `keep` is the file for the simulation's record."""
 
     record: str = ""
     manifests: tuple[Path, ...] = ()
-    until: str = ""
+    until: str | None = None
     keep: Path | None = None
 
     @property
@@ -44,14 +44,14 @@ class Subject(Struct, frozen=True):
         return without_password(self.record) or str(self.keep or SIMULATED)
 
 
-def subjects(named: Sequence[str], until: str, keep: Path | None) -> list[Subject]:
+def subjects(named: Sequence[str], until: str | None, keep: Path | None) -> list[Subject]:
     """Sort what was named into records and manifests. Raises PolicyRefused for `keep` without manifests."""
     manifests = tuple(Path(name) for name in named if _is_manifests(name))
     records = [Subject(record=name) for name in named if not _is_manifests(name)]
     if manifests:
         return [*records, Subject(manifests=manifests, until=until, keep=keep)]
-    if until or keep is not None:
-        where = "--until" if until else "--record"
+    if until is not None or keep is not None:
+        where = "--until" if until is not None else "--record"
         raise PolicyRefused("there are no manifests to simulate", where=where, hint="Name YAML files, or leave it out")
     return records
 
@@ -70,7 +70,8 @@ def store_of(subject: Subject) -> Iterator[Store]:
     documents = read_documents(subject.manifests).named()
     for refused in documents.refused:
         raise refused.error
-    length = simulated_time(subject.until) if subject.until else last_action(documents.good) + AFTERWARDS
+    named = subject.until
+    length = last_action(documents.good) + AFTERWARDS if named is None else simulated_time(named)
     with new_record(subject.keep, SIMULATE_HOLDER, say=print_error) as new:
         run = SimulationRun(documents, new.store, start=START, seed=0, quiet=True, settings=Settings(nominations=True))
         new.kept = run.accepted

@@ -13,13 +13,13 @@ REFUSED, INTERRUPTED = 1, 130
 
 def simulate(
     *files: Annotated[Path, Parameter(required=True)],
-    until: Annotated[str, Parameter(help="Virtual time at which to stop, such as 90m or 2d.")] = "",
+    until: Annotated[str | None, Parameter(help="Virtual time at which to stop, such as 90m or 2d.")] = None,
     start: Annotated[
-        str,
+        str | None,
         Parameter(
             help="Virtual time at which to begin, such as 2026-03-02T08:00:00Z.", show_default="2026-01-01T00:00:00Z"
         ),
-    ] = "",
+    ] = None,
     seed: Annotated[int, Parameter(help="What is left to chance (names, delays) follows from it.")] = 0,
     record: Annotated[Path | None, Parameter(help="Keep the record in this file.")] = None,
     feature_gates: Annotated[str, Parameter(help="Such as NodeOverlay=true,CapacityBuffer=true.")] = "",
@@ -61,9 +61,11 @@ def simulate(
     from kerf.adapters.cli.simulate.new_record import new_record
     from kerf.adapters.cli.simulate.runtime import SIMULATE_HOLDER
     from kerf.adapters.cli.simulate.simulation_run import AFTERWARDS, SimulationRun, last_action
+    from kerf.adapters.simulation.build import START
     from kerf.engine.model.feature_gates import unknown_gates
 
-    end, begin = simulated_time(until) if until else 0, start_time(start)
+    end = 0 if until is None else simulated_time(until)
+    begin = START if start is None else start_time(start)
     settings = simulation_settings(feature_gates, scheduler_config, nominate=nominate)
     documents = read_documents(files).named()
     if not documents.good and not documents.refused:

@@ -8,7 +8,6 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from kerf.adapters.cli.input.documents import read_documents
-from kerf.adapters.simulation.build import START
 from kerf.engine.errors import InputError
 from kerf.engine.model.durations import parse_duration_with_days, parse_time
 from kerf.engine.model.feature_gates import with_gates
@@ -43,10 +42,7 @@ def simulated_time(text: str) -> int:
 
 
 def start_time(text: str) -> int:
-    """The time (ms since the epoch) that --start gives: a date, or a time. Without one, simulations begin at `START`.
-    Raises InputError (KERF332)."""
-    if not text:
-        return START
+    """The time (ms since the epoch) that --start gives: a date, or a time. Raises InputError (KERF332)."""
     try:
         start = parse_time(f"{text}T00:00:00Z" if _DATE.fullmatch(text) else text)
     except InputError as error:

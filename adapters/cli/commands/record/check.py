@@ -14,7 +14,7 @@ def check(
     policy: Path,
     /,
     *records: Annotated[str, Parameter(required=True)],
-    until: str = "",
+    until: str | None = None,
     record: Path | None = None,
     junit: Path | None = None,
     markdown: Markdown = False,

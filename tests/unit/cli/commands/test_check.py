@@ -117,7 +117,7 @@ def test_bad_input_is_refused_with_a_code(
 
 def test_a_database_has_no_password_in_results() -> None:
     """They go into JUnit's XML, and into comments on pull requests."""
-    (subject,) = subjects(["postgresql://reader:hush@db.example.com/kerf?schema=kerf"], "", None)
+    (subject,) = subjects(["postgresql://reader:hush@db.example.com/kerf?schema=kerf"], None, None)
     assert subject.name == "postgresql://reader@db.example.com/kerf?schema=kerf"
 
 

@@ -18,7 +18,7 @@ from kerf.engine.record.entries import Entry
 from tests.support.simulation.command import CROWD, NODE_CLASS, WORKSHOP, example, simulated, written
 
 
-@pytest.mark.parametrize("until", ["soon", "-1h", "0s"])
+@pytest.mark.parametrize("until", ["soon", "-1h", "0s", ""])
 def test_an_until_that_is_no_duration_is_refused(until: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", WORKSHOP, f"--until={until}"]) == 2
     assert capsys.readouterr().err.startswith("KERF332: ")
@@ -82,7 +82,7 @@ def test_the_help_tells_when_virtual_time_begins_by_default(capsys: pytest.Captu
     assert format_time(START) in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("start", ["soon", "2026-02-30", "1969-01-01", "08:00"])
+@pytest.mark.parametrize("start", ["soon", "2026-02-30", "1969-01-01", "08:00", ""])
 def test_a_start_that_is_no_time_is_refused(start: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", WORKSHOP, f"--start={start}"]) == 2
     assert capsys.readouterr().err.startswith("KERF332: ")
