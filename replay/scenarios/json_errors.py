@@ -10,13 +10,17 @@ YAML_FILES = (".yaml", ".yml")
 _YAML = re.compile(r"(?:\s|#[^\n]*\n)*(?:---(?:\s|$)|[A-Za-z][\w./-]*:(?:\s|$))")
 """How YAML begins: a separator, or a key without quotes."""
 _YAML_HINT = "Scenarios are JSON (docs/plan.md); kerf simulate takes manifests"
+_RECORD_HINT = "Scenarios are JSON (docs/plan.md); kerf whatif RECORD --export FILE writes one of a record"
 _JSON_HINT = "Mend it there, or write one scenario per line"
 
 
 def explain_json_error(data: bytes, path: Path) -> tuple[str, str, str]:
     """Return (message, where, hint) for the bytes of a file that does not parse. `where` is "file" or
     "file:line:column"."""
-    text = data.decode(errors="replace").removeprefix("\ufeff")
+    try:
+        text = data.decode().removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        return f"the file is no UTF-8 text (byte {error.start})", path.name, _RECORD_HINT
     if path.suffix in YAML_FILES or _YAML.match(text):
         return "the file is no JSON, but YAML", path.name, _YAML_HINT
     try:

@@ -262,3 +262,14 @@ def test_yaml_goes_to_simulate(name: str, text: str, tmp_path: Path, capsys: pyt
     error = broken(tmp_path, text, capsys, name)
     assert error.startswith(f"KERF840: the file is no JSON, but YAML [{name}]. Scenarios are JSON")
     assert error.endswith("kerf simulate takes manifests")
+
+
+def test_a_record_goes_to_whatif(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = tmp_path / "record.kerf"
+    record.write_bytes(b"SQLite format 3\x00\x10\x00\xff")
+    code, (line,) = planned(capsys, str(record))
+    assert code == 1
+    assert line["result"]["error"] == (
+        "KERF840: the file is no UTF-8 text (byte 18) [record.kerf]. Scenarios are JSON (docs/plan.md); "
+        "kerf whatif RECORD --export FILE writes one of a record"
+    )
