@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from kerf.engine.model.kubernetes.pods import Pod, PodShape
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.state_table import LAUNCHED, REGISTERED
+from kerf.engine.nodeclaim.state_table import LAUNCHED, REGISTERED, REQUESTED
 from kerf.engine.scheduling.matching.resources import added, fits, total
 from kerf.engine.scheduling.pods.pod_requirements import hard_spreads
 from kerf.engine.scheduling.pods.told_at_once import ToldAtOnce, labels_of_all
@@ -132,36 +132,40 @@ class PodNominations:
                 yield pod, ""
 
     def _changed(self, state: State, opening: str) -> dict[str, WhoWaits]:
-        """The claims for which something may be due, since what waits for them has changed or their node opens. The
-        others stay in `_quiet`."""
+        """The claims for which something may be due, since what waits for them has changed, or their node opens, or
+        there are nodes in other domains than before. The others stay in `_quiet`."""
         facts = state.facts
         before = {**facts.nominations, **self._written}
-        known, self._quiet = self._quiet, {}
-        at_once: ToldAtOnce | None = None
-        changed: dict[str, WhoWaits] = {}
+        there: dict[str, _Waiting] = {}
         for name, uids in state.indexes.waiting_for.items():
             claim = facts.claims.get(name)
             node = self._node_of(claim, state)
-            if claim is None or not node:
-                continue
-            waiting = _Waiting(node, claim.state == REGISTERED, [facts.pods.get(uid) for uid in uids])
-            if name in known and known[name][0] == waiting and node != opening:
+            if claim is not None and node:
+                there[name] = _Waiting(node, claim.state == REGISTERED, [facts.pods.get(uid) for uid in uids])
+        known, self._quiet = self._quiet, {}
+        news = {name for name, waiting in there.items() if name not in known or known[name][0] != waiting}
+        news |= {name for name, waiting in there.items() if waiting.node == opening}
+        if news and self._sees_other_domains(state):
+            news = set(there)
+        changed: dict[str, WhoWaits] = {}
+        for name, waiting in there.items():
+            if name not in news:
                 self._quiet[name] = known[name]
             else:
                 waits = [pod for pod in waiting.pods if pod is not None]
-                waits.sort(key=lambda pod: (before.get(pod.uid) != node, pod.created, pod.arrival))
-                at_once = at_once or self._at_once_in(state)
-                changed[name] = waiting, [pod.uid for pod in at_once.of(waits, state.indexes.blobs.shape)]
+                waits.sort(key=lambda pod: (before.get(pod.uid) != waiting.node, pod.created, pod.arrival))
+                changed[name] = waiting, [pod.uid for pod in self._at_once.of(waits, state.indexes.blobs.shape)]
         return changed
 
-    def _at_once_in(self, state: State) -> ToldAtOnce:
-        """The choice of who is told, beside the nodes that there are now."""
+    def _sees_other_domains(self, state: State) -> bool:
+        """Whether other labels than before are the same on all nodes, with those that come."""
         pods, shape_of = state.facts.pods, state.indexes.blobs.shape
         waiting = {pods[uid].shape for uids in state.indexes.waiting_for.values() for uid in uids if uid in pods}
-        one_domain = labels_of_all(map(shape_of, waiting), _labels_of_nodes(state))
-        if one_domain != self._at_once.one_domain:
-            self._at_once = ToldAtOnce(one_domain)
-        return self._at_once
+        one_domain = labels_of_all(map(shape_of, waiting), _labels_of_nodes(state), _labels_of_requested(state))
+        if one_domain == self._at_once.one_domain:
+            return False
+        self._at_once = ToldAtOnce(one_domain)
+        return True
 
     def _is_due(self, pod: Pod, waiting: _Waiting, opening: str, state: State) -> bool:
         """Whether the pod is to be told now, perhaps again."""
@@ -227,6 +231,14 @@ def _labels_of_nodes(state: State) -> Iterator[Mapping[str, str]]:
     """The labels of the nodes that are there, and of those that come."""
     yield from (node.labels for node in state.facts.nodes.values())
     yield from (claim.labels for claim in state.facts.claims.values() if not claim.node and claim.provider_id)
+
+
+def _labels_of_requested(state: State) -> Iterator[Mapping[str, str]]:
+    """The labels that nodes which are not launched yet will have by what their claims require."""
+    for claim in state.facts.claims.values():
+        if claim.state == REQUESTED:
+            pinned = (spec for spec in claim.requirements if spec.operator == "In" and len(spec.values) == 1)
+            yield {spec.key: spec.values[0] for spec in pinned}
 
 
 def _has_rules(shape: PodShape) -> bool:

@@ -36,15 +36,20 @@ class Planned(Protocol):
 AnyPlanned = TypeVar("AnyPlanned", bound=Planned)
 
 
-def labels_of_all(shapes: Iterable[PodShape], nodes: Iterable[Mapping[str, str]]) -> frozenset[str]:
+def labels_of_all(
+    shapes: Iterable[PodShape], nodes: Iterable[Mapping[str, str]], requested: Iterable[Mapping[str, str]] = ()
+) -> frozenset[str]:
     """Those of the labels that such pods are spread over which have the same value on all nodes. `nodes`: the labels of
-    each node that is there or comes."""
+    each node that is there or comes. `requested`: those that are known of nodes which are not launched yet; others may
+    become anything, so they say nothing."""
     keys = {normalise(spread.topology_key) for shape in shapes for spread in hard_spreads(shape)}
     values: dict[str, str | None] = {}
     for labels in nodes:
         keys = {key for key in keys if key in labels and values.setdefault(key, labels[key]) == labels[key]}
         if not keys:
             break
+    for labels in requested:
+        keys = {key for key in keys if key not in labels or values.setdefault(key, labels[key]) == labels[key]}
     return frozenset(keys)
 
 

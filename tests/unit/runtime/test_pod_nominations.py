@@ -223,3 +223,38 @@ def test_a_pod_whose_place_a_pod_like_it_takes_is_told_the_place_that_this_one_l
     assert due(world, nominations) == []
     world.bind("b", "i-1")
     assert due(world, nominations) == [("a", "i-2")]
+
+
+def test_s117_of_pods_that_are_spread_no_more_are_told_while_a_node_in_another_zone_is_only_requested() -> None:
+    """The node that is launched first is alone for a moment. With all its pods told, none could be bound once the other
+    one is there."""
+    world = World()
+    world.prepare()
+    world.pending(*"abcd", memory=1, labels={"app": "x"}, spread=(OVER_ZONES,))
+    stranger(world)
+    world.after(1_000)
+    (first, order), (second, other) = world.launches()
+    nominations = PodNominations(lambda claim: claim.instance)
+    world.answer_launch(first, order, "i-1")
+    assert sorted(due(world, nominations)) == [("a", "i-1"), ("other", "i-1")]
+    world.answer_launch(second, other, "i-2")
+    assert due(world, nominations) == [("b", "i-2")]
+
+
+def test_s117_pods_that_are_spread_are_told_in_turn_again_once_a_node_is_in_another_zone() -> None:
+    """The second node may come to any zone, so nothing is known of it until it is launched."""
+    world = World()
+    world.prepare()
+    of_all_nodes, here = replace(OVER_ZONES, node_affinity_policy="Ignore"), {ZONE: "us-west-2a"}
+    world.pending(*lives.PODS, memory=1, labels={"app": "x"}, spread=(of_all_nodes,), node_selector=here)
+    world.pending("elsewhere", memory=1, anti_affinity=(APART,))
+    world.after(1_000)
+    (ref, order), (other_ref, other) = world.launches()
+    nominations = PodNominations(lambda claim: claim.instance)
+    world.answer_launch(ref, order, "i-1")
+    assert due(world, nominations) == [(name, "i-1") for name in lives.PODS]
+    shown(world, "i-1")
+    assert due(world, nominations) == []
+    in_b = tuple(offer for offer in other.offers if offer.zone == "us-west-2b")
+    world.answer_launch(other_ref, replace(other, offers=in_b), "i-2")
+    assert due(world, nominations) == [("elsewhere", "i-2"), *((name, "") for name in lives.PODS[1:])]

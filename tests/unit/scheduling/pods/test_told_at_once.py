@@ -66,3 +66,10 @@ def test_a_label_is_of_all_nodes_if_none_has_another_value_or_is_without() -> No
     assert labels_of_all(shapes, [here, {ZONE: "z2"}]) == frozenset()
     assert labels_of_all(shapes, [here, {}]) == frozenset()
     assert labels_of_all([over_zones("a", "a", when="ScheduleAnyway")], [here]) == frozenset()
+
+
+def test_of_a_node_that_is_not_launched_yet_only_the_labels_that_its_claim_requires_say_anything() -> None:
+    shapes, here = [over_zones("a", "a")], {ZONE: "z1"}
+    assert labels_of_all(shapes, [here], [{}, here]) == {ZONE}
+    assert labels_of_all(shapes, [here], [{ZONE: "z2"}]) == frozenset()
+    assert labels_of_all(shapes, [], [here, {ZONE: "z2"}]) == frozenset()
