@@ -26,10 +26,10 @@ class Machine(Struct, frozen=True, kw_only=True):
 
     def node_labels(self, hostname: str) -> dict[str, str]:
         """Return the labels of the Node as it joins: those of the order, and the well-known ones of type, zone and
-        capacity type."""
+        capacity type. They also stand under their old names, by which pods may still ask: Kubernetes sets both."""
         single = {key: values[0] for key, values in self.type.requirements.items() if len(values) == 1}
         known = {key: value for key, value in single.items() if key not in names.OF_RESERVATIONS}
-        return {
+        labels = {
             **known,
             **self.labels,
             names.INSTANCE_TYPE: self.type.name,
@@ -38,6 +38,8 @@ class Machine(Struct, frozen=True, kw_only=True):
             **({names.ZONE_ID: self.zone_id} if self.zone_id else {}),
             names.HOSTNAME: hostname,
         }
+        old = {key: labels[stable] for key, stable in names.ALIASES.items() if stable in labels}
+        return {**old, **labels}
 
     def allocatable(self, *, devices: bool) -> Resources:
         """Return what the kubelet reports. Before device plugins have started, their resources are 0 (L-174)."""

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from kerf.engine.model.labels import HOSTNAME, ZONE
+from kerf.engine.model.labels import ALIASES, HOSTNAME, ZONE
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import ProvisionResult
 from tests.support.simulation.manifests import of_cpu
@@ -50,3 +50,21 @@ def test_s36_s126_s140_the_first_nodes_of_a_cluster_spread_its_pods(seed: int, h
     counts = [zones[zone] for zone in ZONES]
     assert sum(counts) == sum(pod.name.startswith("spread") for pod in pods.values())
     assert max(counts) - min(counts) <= 1
+
+
+def test_s5_e1_pods_that_ask_by_the_old_names_of_labels_are_bound() -> None:
+    """Their nodes were launched, and lacked the labels: the pods waited for good."""
+    asked = {"beta.kubernetes.io/arch": "amd64", "failure-domain.beta.kubernetes.io/zone": ZONES[1]}
+    spread = {
+        "topologyKey": next(old for old, stable in ALIASES.items() if stable == ZONE),
+        "maxSkew": 1,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "spread"}},
+    }
+    manifests = [
+        *documents("workshop/nodepool.yaml", "workshop/ec2nodeclass.yaml"),
+        of_cpu("chosen", 2, 500, nodeSelector=asked),
+        of_cpu("spread", 3, 500, topologySpreadConstraints=[spread]),
+    ]
+    run = Run(manifests, until=120_000)
+    assert not run.runtime.state.indexes.pending

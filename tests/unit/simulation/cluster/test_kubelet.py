@@ -70,6 +70,11 @@ def test_a_node_joins_with_labels_and_taints_and_becomes_ready_step_by_step(worl
         names.ZONE: "zone-a",
         names.CAPACITY_TYPE: "on-demand",
         names.HOSTNAME: node.name,
+        "beta.kubernetes.io/arch": "amd64",
+        "beta.kubernetes.io/os": "linux",
+        "beta.kubernetes.io/instance-type": "small",
+        "failure-domain.beta.kubernetes.io/zone": "zone-a",
+        "topology.ebs.csi.aws.com/zone": "zone-a",
     }
     assert node.allocatable["cpu"] == 1_900
     assert not node.ready
