@@ -36,17 +36,17 @@ class Allowance(Struct, frozen=True):
 
 
 class Use(Struct, frozen=True):
-    """Nodes of one NodePool: `total` count (D-49), `consuming` are not ready or on their way out (D-50). `unready` of
-    these are not on their way out, and so may consume for long."""
+    """Nodes of one NodePool: `total` count (D-49), `consuming` are not ready or on their way out (D-50). `lasting` of
+    these may consume for long: they do not go, or pods keep them that may not leave yet."""
 
     total: int = 0
     consuming: int = 0
-    unready: int = 0
+    lasting: int = 0
 
-    def with_node(self, *, goes: bool, ready: bool) -> Use:
-        """Counts another node: whether it is on its way out, and whether it is ready."""
-        unready = not (goes or ready)
-        return Use(self.total + 1, self.consuming + (goes or unready), self.unready + unready)
+    def with_node(self, *, goes: bool, ready: bool, kept: bool = False) -> Use:
+        """Counts another node: whether it is on its way out, whether it is ready, and whether pods keep it there."""
+        consumes = goes or not ready
+        return Use(self.total + 1, self.consuming + consumes, self.lasting + (consumes and (kept or not goes)))
 
 
 def allowance(pool: NodePool, reason: DisruptionReason, total: int, now: int) -> Allowance:
@@ -68,10 +68,10 @@ def remaining(pool: NodePool, reason: DisruptionReason, use: Use, now: int, roun
     """How many further nodes of a NodePool may go now (D-51).
 
     With `rounds` above 1: how many may be proposed, if others may follow as soon as those before them have gone. What
-    is not ready takes its part of each round.
+    does not go soon takes its part of each round.
     """
-    nodes = max(0, allowance(pool, reason, use.total, now).nodes - use.unready)
-    return max(0, max(nodes, min(rounds * nodes, MAX_PROPOSED_AHEAD)) - (use.consuming - use.unready))
+    nodes = max(0, allowance(pool, reason, use.total, now).nodes - use.lasting)
+    return max(0, max(nodes, min(rounds * nodes, MAX_PROPOSED_AHEAD)) - (use.consuming - use.lasting))
 
 
 def budget_usage(cluster: Cluster) -> dict[str, Use]:
@@ -84,7 +84,9 @@ def _budget_usage(cluster: Cluster) -> dict[str, Use]:
     for node in cluster.nodes:
         if node.managed and node.initialized and not node.terminating and node.node_pool:
             use = use_of_pool.get(node.node_pool, Use())
-            use_of_pool[node.node_pool] = use.with_node(goes=node.marked or node.queued, ready=node.ready)
+            use_of_pool[node.node_pool] = use.with_node(
+                goes=node.marked or node.queued, ready=node.ready, kept=node.kept
+            )
     return use_of_pool
 
 

@@ -94,6 +94,11 @@ class ClusterNode(Struct, frozen=True, dict=True):
         return tuple(pod for pod in self.pods if is_reschedulable(pod))
 
     @cached_property
+    def kept(self) -> bool:
+        """Whether it goes only later, because of pods that may not leave yet."""
+        return self.departing is not None and any(pod.uid not in self.departing for pod in self.reschedulable)
+
+    @cached_property
     def shielded(self) -> tuple[Pod, ...]:
         """The pods that ask not to be disrupted."""
         return tuple(pod for pod in self.pods if pod.do_not_disrupt)

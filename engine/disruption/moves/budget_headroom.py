@@ -52,7 +52,7 @@ class BudgetHeadroom:
         """Counts a move that starts."""
         for name, count in self._by_pool(move.claims).items():
             use = self._used().get(name, Use())
-            self._used()[name] = Use(use.total, use.consuming + count, use.unready)
+            self._used()[name] = Use(use.total, use.consuming + count, use.lasting)
 
     def _by_pool(self, claims: Iterable[str]) -> dict[str, int]:
         nodes: dict[str, int] = {}

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
 
+from kerf.adapters.simulation.build import START
+from kerf.engine.model.labels import ZONE
+from kerf.engine.record.decisions import ProposedMovesResult
 from kerf.replay.explain.pod import explain_pod
 from kerf.replay.verify.verify import verify
-from tests.support.simulation.run import HOUR, Run, scale, workshop
+from tests.support.simulation.run import HOUR, ZONES, Run, scale, workshop
 
 GRACE = 0  # as the example writes it
 BOUND_AFTER = 70
@@ -38,6 +42,27 @@ def test_s48_explain_says_what_keeps_it_and_when_its_next_place_is_looked_for() 
     assert explained.kept[0].params["node"] == pod.node
     moments = explained.kept[0].params["leaves"], explained.kept[0].params["planned"]
     assert moments == ("2026-01-01T13:00:11.120Z", "2026-01-01T12:55:11.120Z")
+
+
+def test_d50_nothing_is_proposed_again_and_again_behind_a_pod_that_holds_a_node() -> None:
+    """The idle node was proposed and withdrawn each two minutes, for hours, and tainted each time: the node that goes
+    uses the budget."""
+    gone = {"at": "30m", "action": "delete", "kind": "NodeClaim", "zone": ZONES[0]}
+    found = workshop(scale("10s", 1), gone, scale("40m", 0))
+    pool, deployment = (next(d for d in found if d["kind"] == kind) for kind in ("NodePool", "Deployment"))
+    pool["spec"]["template"]["spec"]["terminationGracePeriod"] = "4h"
+    held = copy.deepcopy(deployment)
+    held["metadata"]["name"], held["spec"]["replicas"] = "held", 1
+    held["spec"]["template"]["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": "true"}
+    for document, zone in ((held, ZONES[0]), (deployment, ZONES[1])):
+        document["spec"]["template"]["spec"]["nodeSelector"][ZONE] = zone
+    run = Run([*found, held], until=5 * HOUR)
+    results = [(entry.at, entry.payload.result) for entry in run.entries("decision.made")]
+    proposed = [at for at, result in results if isinstance(result, ProposedMovesResult) and result.proposed]
+    assert len(proposed) <= 3
+    assert min(proposed) > START + 4 * HOUR, "when the held pod leaves soon"
+    assert [claim.node_pool for claim in run.runtime.state.facts.claims.values()] == ["default"], "that of the held pod"
+    assert verify(run.store).exit_code == 0
 
 
 def expiring(held_by: str) -> list[Any]:

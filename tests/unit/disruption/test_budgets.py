@@ -158,10 +158,10 @@ def test_d43_an_explicit_empty_list_restricts_nothing() -> None:
     assert allowance(msgspec.structs.replace(pool(), budgets=()), DRIFTED, 10, NOON).nodes == UNLIMITED
 
 
-def test_d50_what_is_not_ready_takes_its_part_of_each_round() -> None:
-    """Nodes that go make room for others; those that are not ready may stay so for long."""
+def test_d50_what_does_not_go_soon_takes_its_part_of_each_round() -> None:
+    """Nodes that go make room for others; those that are not ready, or that pods keep, may stay for long."""
     given = pool(Budget("2"))
     assert remaining(given, EMPTY, Use(10, 1), NOON, rounds=8) == 15
-    assert remaining(given, EMPTY, Use(10, 1, unready=1), NOON, rounds=8) == 8
-    assert remaining(given, EMPTY, Use(10, 2, unready=2), NOON, rounds=8) == 0
-    assert remaining(given, EMPTY, Use(10, 1, unready=1), NOON) == remaining(given, EMPTY, Use(10, 1), NOON) == 1
+    assert remaining(given, EMPTY, Use(10, 1, lasting=1), NOON, rounds=8) == 8
+    assert remaining(given, EMPTY, Use(10, 2, lasting=2), NOON, rounds=8) == 0
+    assert remaining(given, EMPTY, Use(10, 1, lasting=1), NOON) == remaining(given, EMPTY, Use(10, 1), NOON) == 1
