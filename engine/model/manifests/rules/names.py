@@ -18,6 +18,9 @@ _AT_ITS_END = re.compile(r".-$")
 _LONGEST_OF_CRON_JOBS = 52
 """A CronJob's Jobs are named after it, with eleven characters more."""
 _NAMED_AS_LABELS = frozenset({"Namespace", "Service"})
+_WITHOUT_NAMESPACE = frozenset(
+    {"Namespace", "Node", "PersistentVolume", "PriorityClass", "CSINode", "StorageClass", "VolumeAttachment"}
+)
 _NAMED_AS_PATHS = "PodDisruptionBudget"
 """The kind of which the API server takes any name that may stand in a path."""
 
@@ -32,11 +35,17 @@ def check_label_name(report: Report, path: str, value: Any) -> None:
 def check_names(kind: str, document: dict[str, Any], report: Report) -> None:
     """Report a name, or a namespace, that an object of this kind cannot have."""
     metadata = document.get("metadata")
-    if not isinstance(metadata, dict):
+    if not isinstance(metadata, dict | None):
         return
-    check_label_name(report, "metadata.namespace", metadata.get("namespace"))
+    metadata = metadata or {}
+    if metadata.get("name") in (None, ""):
+        report.add("KERF304", "metadata.name", "An object needs a name")
+    if kind not in _WITHOUT_NAMESPACE:  # of others the API server drops it
+        check_label_name(report, "metadata.namespace", metadata.get("namespace"))
     begin = metadata.get("generateName")
-    if isinstance(begin, str) and begin and kind != _NAMED_AS_PATHS:
+    if kind == _NAMED_AS_PATHS:
+        _check_path_name(report, begin, "metadata.generateName")
+    elif isinstance(begin, str) and begin:
         check_domain_name(report, "metadata.generateName", _AT_ITS_END.sub("a", begin))
     name = metadata.get("name")
     if kind == _NAMED_AS_PATHS:
@@ -50,9 +59,9 @@ def check_names(kind: str, document: dict[str, Any], report: Report) -> None:
         check_domain_name(report, "metadata.name", name, longest)
 
 
-def _check_path_name(report: Report, name: Any) -> None:
+def _check_path_name(report: Report, name: Any, path: str = "metadata.name") -> None:
     if isinstance(name, str) and (name in (".", "..") or "/" in name or "%" in name):
-        report.add("KERF312", "metadata.name", f"{name!r} is not a name", "It may not be . or .., or contain / or %")
+        report.add("KERF312", path, f"{name!r} is not a name", "It may not be . or .., or contain / or %")
 
 
 def check_domain_name(report: Report, path: str, value: Any, longest: int = _LONGEST_DOMAIN) -> None:

@@ -68,3 +68,23 @@ def test_a_pod_disruption_budget_may_be_called_anything_that_stands_in_a_path(na
 @pytest.mark.parametrize(("begin", "good"), [("web-", True), ("web", True), ("Web-", False), ("-", False)])
 def test_what_a_generated_name_begins_with_counts_beside_a_name_too(begin: str, good: bool) -> None:
     assert found("Pod", name="web", generateName=begin) == ([] if good else [("KERF312", "metadata.generateName")])
+
+
+@pytest.mark.parametrize(
+    ("kind", "api"), [("PriorityClass", "scheduling.k8s.io/v1"), ("Node", "v1"), ("Namespace", "v1")]
+)
+def test_the_namespace_of_an_object_that_has_none_is_dropped(kind: str, api: str) -> None:
+    value = {"value": 1} if kind == "PriorityClass" else {}
+    document = {"apiVersion": api, "kind": kind, "metadata": {"name": "x", "namespace": "Shop_1"}, **value}
+    assert judge(document, published=published_schemas()).violations == ()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_object_needs_a_name(kind: str) -> None:
+    assert found(kind) == [("KERF304", "metadata.name")]
+    assert found(kind, name="") == [("KERF304", "metadata.name")]
+
+
+def test_what_a_name_of_a_budget_begins_with_stands_in_a_path_too() -> None:
+    assert found("PodDisruptionBudget", generateName="a/b") == [("KERF312", "metadata.generateName")]
+    assert found("PodDisruptionBudget", generateName="A_b-") == []
