@@ -20,9 +20,9 @@ from tests.support.manifests.random_objects import Document, RandomObjects, Sche
 pytestmark = pytest.mark.slow
 OBJECTS = 1_000
 """So many for each seed; the API server takes a millisecond for one."""
-SEEN_OF_REFUSED = 0.85
-"""The share of what the API server refuses that `kerf validate` refuses, too: 0.92 of 1,752 on 2026-11-30. The rest is
-about volumes of vendors, security contexts, and fields that few people write."""
+SEEN_OF_REFUSED = 0.95
+"""The share of what the API server refuses that `kerf validate` refuses, too: 0.985 of 9,135 on 2026-11-30. Half of the
+rest is a `priority` beside a PriorityClass that only the cluster knows, and what is refused only when a pod is made."""
 REQUIRED, PREFERRED = (
     "requiredDuringSchedulingIgnoredDuringExecution",
     "preferredDuringSchedulingIgnoredDuringExecution",

@@ -16,7 +16,7 @@ from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.quantities import parse_quantity
 
 Check = Callable[[Report, str, Any], None]
-INT32 = (1 << 31) - 1
+INT32, INT64 = (1 << 31) - 1, (1 << 63) - 1
 _HINT = "Letters, digits, -, _ and ., at most 63; a key may have a DNS domain and / before it"
 _PORT_NAME = re.compile(r"(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
 _LONGEST_PORT_NAME = 15
@@ -27,6 +27,16 @@ def one_of(*allowed: str) -> Check:
 
     def check(report: Report, path: str, value: Any) -> None:
         if isinstance(value, str) and value:
+            report.one_of(path, value, allowed)
+
+    return check
+
+
+def one_of_given(*allowed: str) -> Check:
+    """A check of an enumeration where an empty text is not as good as none: a pointer in Go."""
+
+    def check(report: Report, path: str, value: Any) -> None:
+        if isinstance(value, str):
             report.one_of(path, value, allowed)
 
     return check
@@ -59,13 +69,22 @@ def filled(report: Report, path: str, value: Any) -> None:
         report.add("KERF304", path, "The list needs at least one entry")
 
 
-def unique(report: Report, path: str, value: Any) -> None:
-    """Report entries of a list that have one name."""
-    seen: dict[str, int] = {}
-    for number, part in enumerate(value if isinstance(value, list) else ()):
-        name = part.get("name") if isinstance(part, dict) else None
-        if isinstance(name, str) and seen.setdefault(name, number) != number:
-            report.add("KERF321", f"{path}[{number}].name", f"The name {name} stands at {path}[{seen[name]}]")
+def unique_by(field: str) -> Check:
+    """A check of a list no two entries of which have one value in this field."""
+
+    def check(report: Report, path: str, value: Any) -> None:
+        seen: dict[str, int] = {}
+        for number, part in enumerate(value if isinstance(value, list) else ()):
+            name = part.get(field) if isinstance(part, dict) else None
+            if isinstance(name, str) and name and seen.setdefault(name, number) != number:
+                message = f"The {field} {name} stands at {path}[{seen[name]}]"
+                report.add("KERF321", f"{path}[{number}].{field}", message)
+
+    return check
+
+
+unique = unique_by("name")
+"""Reports entries of a list that have one name."""
 
 
 def check_labels(report: Report, path: str, value: Any) -> None:
@@ -87,14 +106,31 @@ def check_label_value(report: Report, path: str, text: Any) -> None:
         report.add("KERF312", path, f"{text!r} is not a label value", _HINT)
 
 
-def needs(field: str) -> Check:
-    """A check of an object that has to have a field."""
+def needs(*fields: str) -> Check:
+    """A check of an object that has to have these fields."""
 
     def check(report: Report, path: str, value: Any) -> None:
-        if isinstance(value, dict) and value.get(field) in (None, ""):
-            report.add("KERF304", f"{path}.{field}", f"{field} is required")
+        for field in fields if isinstance(value, dict) else ():
+            if value.get(field) in (None, ""):
+                report.add("KERF304", f"{path}.{field}", f"{field} is required")
 
     return check
+
+
+def both(*checks: Check) -> Check:
+    """A check that is several."""
+
+    def check(report: Report, path: str, value: Any) -> None:
+        for part in checks:
+            part(report, path, value)
+
+    return check
+
+
+def relative_path(report: Report, path: str, value: Any) -> None:
+    """Report a path that begins at the root, or leads out of where it begins."""
+    if isinstance(value, str) and (value.startswith("/") or ".." in value.split("/")):
+        report.add("KERF305", path, f"{value!r} is no path below a folder", "Leave out / before it, and ..")
 
 
 def one_kind_of(noun: str, *fields: str) -> Check:
@@ -124,6 +160,27 @@ def one_kind_but(noun: str, others: Collection[str]) -> Check:
 def _not_at_once(report: Report, path: str, so: str, given: Sequence[str]) -> None:
     if len(given) > 1:
         report.add("KERF309", path, f"{so} {' and '.join(given)} at once", "Leave out all but one")
+
+
+def of_selector(name: str) -> dict[str, Check]:
+    """The rows of a selector of labels."""
+    return {
+        f"{name}.matchLabels": check_labels,
+        f"{name}.matchExpressions[].key": check_label_key,
+        f"{name}.matchExpressions[].values[]": check_label_value,
+    }
+
+
+def node_field(report: Report, path: str, value: Any) -> None:
+    """Report a term about a node's fields that is not about its name, or about other than one."""
+    field = value if isinstance(value, dict) else {}
+    key, operator, names = field.get("key"), field.get("operator"), field.get("values")
+    if isinstance(key, str) and report.one_of(f"{path}.key", key, ("metadata.name",)) and isinstance(operator, str):
+        report.one_of(f"{path}.operator", operator, ("In", "NotIn"))
+    if operator in ("In", "NotIn") and isinstance(names, list | None) and len(names or ()) != 1:
+        report.add("KERF309", f"{path}.values", f"It needs one name of a node, not {len(names or ())}")
+    for number, name in enumerate(names if isinstance(names, list) else ()):
+        check_domain_name(report, f"{path}.values[{number}]", name)
 
 
 def domain_name(report: Report, path: str, value: Any) -> None:

@@ -1,4 +1,4 @@
-"""What the API server refuses in workloads, claims and budgets beyond their schema, as a table for each kind.
+"""What the API server refuses in workloads, budgets and classes beyond their schema, as a table for each kind.
 
 Values of the wrong type are passed over: the schema reports them.
 """
@@ -6,31 +6,34 @@ Values of the wrong type are passed over: the schema reports them.
 from __future__ import annotations
 
 import re
+from ipaddress import ip_network
 from typing import Any
 
 from kerf.engine.model.manifests.rules.checks import (
     INT32,
+    INT64,
     Check,
     between,
+    both,
     check_label_key,
     check_label_value,
-    check_labels,
-    domain_name,
     filled,
     needs,
-    one_kind_but,
+    of_selector,
     one_of,
-    size_of,
+    one_of_given,
+    unique_by,
     values_at,
 )
+from kerf.engine.model.manifests.rules.names import check_domain_name, check_label_name
+from kerf.engine.model.manifests.rules.volumes import CLAIM, PERSISTENT_VOLUME
 from kerf.engine.model.manifests.violations import Report
 
 _PERCENTAGE = re.compile(r"[0-9]+%")
 _COUNT = between(0, INT32)
-_SECONDS = between(0, (1 << 63) - 1)
+_SECONDS = between(0, INT64)
 """Deadlines of Jobs and CronJobs have 64 bits."""
 _NONE = (0, "0%")
-_ONE_POD = "ReadWriteOncePod"
 _HIGHEST_PRIORITY = 1_000_000_000
 """That of Kubernetes' own classes is higher."""
 
@@ -96,38 +99,10 @@ def _of_completions(report: Report, path: str, value: Any) -> None:
         report.add("KERF304", f"{path}.completions", "completions is required", "An Indexed Job counts to it")
     if not indexed and value.get("backoffLimitPerIndex") is not None:
         report.add("KERF305", f"{path}.completionMode", "backoffLimitPerIndex needs an Indexed Job")
+    if not indexed and value.get("successPolicy") is not None:
+        report.add("KERF305", f"{path}.completionMode", "successPolicy needs an Indexed Job")
     if value.get("backoffLimitPerIndex") is None and value.get("maxFailedIndexes") is not None:
         report.add("KERF304", f"{path}.backoffLimitPerIndex", "maxFailedIndexes needs a backoffLimitPerIndex")
-
-
-def _storage(report: Report, path: str, value: Any) -> None:
-    """Report a claim that asks for no storage. Its text is a quantity, or that is what is wrong."""
-    requests = value.get("requests") if isinstance(value, dict) else None
-    size = requests.get("storage") if isinstance(requests, dict) else None
-    if size is None:
-        report.add("KERF304", f"{path}.requests[storage]", "A claim says how much storage it asks for")
-    else:
-        size_of(1)(report, f"{path}.requests[storage]", size)
-
-
-def _claim(report: Report, path: str, value: Any) -> None:
-    if isinstance(value, dict) and value.get("accessModes") is None:
-        report.add("KERF304", f"{path}.accessModes", "accessModes is required", "Write [ReadWriteOnce]")
-    if isinstance(value, dict) and value.get("resources") is None:
-        _storage(report, f"{path}.resources", {})
-
-
-def _volume(report: Report, path: str, value: Any) -> None:
-    """Report a volume that is several things at once, or lacks what each has."""
-    one_kind_but("The volume", _NO_SOURCES)(report, path, value)
-    for field in ("accessModes", "capacity"):
-        needs(field)(report, path, value)
-
-
-def _access_modes(report: Report, path: str, value: Any) -> None:
-    filled(report, path, value)
-    if isinstance(value, list) and _ONE_POD in value and any(mode != _ONE_POD for mode in value):
-        report.add("KERF309", path, f"{_ONE_POD} stands beside other modes", "Leave out the others")
 
 
 def _time_zone(report: Report, path: str, value: Any) -> None:
@@ -135,29 +110,59 @@ def _time_zone(report: Report, path: str, value: Any) -> None:
         report.add("KERF305", path, f"{value!r} is no time zone", "Write one such as Europe/Berlin, or leave it out")
 
 
-_ACCESS: dict[str, Check] = {
-    "accessModes": _access_modes,
-    "accessModes[]": one_of("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", _ONE_POD),
-    "volumeMode": one_of("Filesystem", "Block"),
-    "storageClassName": domain_name,
-}
-_CLAIM: dict[str, Check] = {
-    "spec": _claim,
-    "spec.resources": _storage,
-    **{f"spec.{field}": check for field, check in _ACCESS.items()},
-}
-_TERMS = "nodeAffinity.required.nodeSelectorTerms"
-_NO_SOURCES = frozenset({
-    "accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity", "persistentVolumeReclaimPolicy",
-    "storageClassName", "volumeAttributesClassName", "volumeMode",
-})  # fmt: skip
-"""The fields of a PersistentVolume that do not say what it is."""
-_VOLUME: dict[str, Check] = {
-    **_ACCESS,
-    _TERMS: filled,
-    f"{_TERMS}[].matchExpressions[].key": check_label_key,
-    f"{_TERMS}[].matchExpressions[].values[]": check_label_value,
-}
+def _of_failures(report: Report, path: str, value: Any) -> None:
+    """Report pods that are started again where failures of pods are counted."""
+    policy = value.get("podFailurePolicy") if isinstance(value, dict) else None
+    for at, restart in values_at(value, "template.spec.restartPolicy", path) if policy is not None else ():
+        if restart == "OnFailure":
+            report.add("KERF305", at, "With a podFailurePolicy restartPolicy is Never", "Write restartPolicy: Never")
+
+
+def _manager(report: Report, path: str, value: Any) -> None:
+    """Report a text that names no controller of Jobs."""
+    domain, _, name = value.partition("/") if isinstance(value, str) else ("a", "", "a")
+    if not name:
+        report.add("KERF312", path, f"{value!r} is no name with a domain", "Write one such as example.com/jobs")
+    check_domain_name(report, path, domain)
+
+
+def _provisioner(report: Report, path: str, value: Any) -> None:
+    if value == "":
+        report.add("KERF304", path, "provisioner is required")
+    elif isinstance(value, str):
+        check_label_key(report, path, value.lower())
+
+
+def _parameters(report: Report, path: str, value: Any) -> None:
+    if isinstance(value, dict) and "" in value:
+        report.add("KERF304", path, "The name of a parameter is empty")
+
+
+def _network(report: Report, path: str, value: Any) -> None:
+    """Report a text that is no range of IP addresses."""
+    if isinstance(value, str) and value:
+        try:
+            ip_network(value, strict=False)
+            int(value.partition("/")[2])
+        except ValueError:
+            report.add("KERF305", path, f"{value!r} is no range of IP addresses", "Write one such as 10.9.8.0/24")
+
+
+def _named_claim(report: Report, path: str, value: Any) -> None:
+    """Report a template of claims without a name: its pods would be refused."""
+    metadata = value.get("metadata") if isinstance(value, dict) else None
+    if isinstance(value, dict) and isinstance(metadata, dict | None):
+        needs("name")(report, f"{path}.metadata", metadata or {})
+        if value.get("spec") is None:
+            needs("spec")(report, path, value)
+
+
+def _selected(report: Report, path: str, value: Any) -> None:
+    """Report a selector of one Job where there are many."""
+    if value is not False:
+        report.add("KERF305", path, "Each Job of a CronJob gets a selector of its own", "Leave it out")
+
+
 _WHEN_CLAIMS_GO = ("whenDeleted", "whenScaled")
 _DEPLOYMENT: dict[str, Check] = {
     "strategy": _recreated,
@@ -169,10 +174,14 @@ _DEPLOYMENT: dict[str, Check] = {
 }
 _STATEFUL_SET: dict[str, Check] = {
     "minReadySeconds": _COUNT,  # revisionHistoryLimit may be negative
+    "ordinals.start": _COUNT,
     "podManagementPolicy": one_of("OrderedReady", "Parallel"),
     "updateStrategy.type": one_of("RollingUpdate", "OnDelete"),
     **{f"persistentVolumeClaimRetentionPolicy.{when}": one_of("Retain", "Delete") for when in _WHEN_CLAIMS_GO},
-    **{f"volumeClaimTemplates[].{field}": check for field, check in _CLAIM.items()},
+    "serviceName": check_label_name,  # which is part of the DNS name of each pod
+    "volumeClaimTemplates[]": _named_claim,
+    "volumeClaimTemplates[].metadata.name": check_label_name,
+    **{f"volumeClaimTemplates[].{field}": check for field, check in CLAIM.items()},
 }
 _DAEMON_SET: dict[str, Check] = {
     "updateStrategy.type": one_of("RollingUpdate", "OnDelete"),
@@ -183,9 +192,14 @@ _COUNTS_OF_JOBS = (
     "parallelism", "completions", "backoffLimit", "ttlSecondsAfterFinished", "backoffLimitPerIndex", "maxFailedIndexes",
 )  # fmt: skip
 _JOB: dict[str, Check] = {
-    "spec": _of_completions,
+    "spec": both(_of_completions, _of_failures),
     "spec.activeDeadlineSeconds": _SECONDS,
     **{f"spec.{field}": _COUNT for field in _COUNTS_OF_JOBS},
+    "spec.managedBy": _manager,
+    "spec.podFailurePolicy.rules[].action": one_of_given("Count", "FailIndex", "FailJob", "Ignore"),
+    "spec.podFailurePolicy.rules[].onExitCodes.operator": one_of_given("In", "NotIn"),
+    "spec.podFailurePolicy.rules[].onExitCodes.values": filled,
+    "spec.successPolicy.rules": filled,
     "spec.completionMode": one_of("NonIndexed", "Indexed"),
     "spec.podReplacementPolicy": one_of("TerminatingOrFailed", "Failed"),
 }
@@ -197,15 +211,21 @@ RULES: dict[str, dict[str, Check]] = {
     "Job": _JOB,
     "CronJob": {
         **{f"spec.jobTemplate.{field}": check for field, check in _JOB.items()},
+        **dict.fromkeys(("spec.jobTemplate.spec.selector", "spec.jobTemplate.spec.manualSelector"), _selected),
         **{f"spec.{field}": _COUNT for field in _COUNTS_OF_CRON_JOBS},
         "spec.startingDeadlineSeconds": _SECONDS,
         "spec.concurrencyPolicy": one_of("Allow", "Forbid", "Replace"),
         "spec.timeZone": _time_zone,
     },
-    "PersistentVolumeClaim": _CLAIM,
-    "PersistentVolume": {"spec": _volume, **{f"spec.{field}": check for field, check in _VOLUME.items()}},
+    "PersistentVolumeClaim": CLAIM,
+    "PersistentVolume": PERSISTENT_VOLUME,
     "StorageClass": {
+        "provisioner": _provisioner,
+        "parameters": _parameters,
+        "volumeBindingMode": one_of_given("Immediate", "WaitForFirstConsumer"),
         "reclaimPolicy": one_of("Delete", "Retain"),
+        "allowedTopologies[]": needs("matchLabelExpressions"),
+        "allowedTopologies[].matchLabelExpressions": both(filled, unique_by("key")),
         "allowedTopologies[].matchLabelExpressions[].key": check_label_key,
         "allowedTopologies[].matchLabelExpressions[].values": filled,
     },
@@ -213,11 +233,16 @@ RULES: dict[str, dict[str, Check]] = {
         "value": between(-INT32 - 1, _HIGHEST_PRIORITY),
         "preemptionPolicy": one_of("PreemptLowerPriority", "Never"),
     },
-    "Node": {"spec.taints[].key": check_label_key, "spec.taints[].value": check_label_value},
+    "Node": {
+        "spec.taints[].key": check_label_key,
+        "spec.taints[].value": check_label_value,
+        **dict.fromkeys(("spec.podCIDR", "spec.podCIDRs[]"), _network),
+    },
     "PodDisruptionBudget": {
         "spec.minAvailable": _at_most_all,
         "spec.maxUnavailable": _at_most_all,
-        "spec.selector.matchLabels": check_labels,
+        "spec.unhealthyPodEvictionPolicy": one_of_given("AlwaysAllow", "IfHealthyBudget"),
+        **of_selector("spec.selector"),
     },
 }
 """What each field of an object of a kind has to be; `[]` stands for every entry of a list."""

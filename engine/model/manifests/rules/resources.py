@@ -1,15 +1,20 @@
-"""Refuses what the API server refuses in the resources of a container or a pod."""
+"""Refuses what the API server refuses in the resources of a container or a pod, and in the devices that it claims."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
+from kerf.engine.model.did_you_mean import did_you_mean, is_it
+from kerf.engine.model.manifests.rules.checks import Check, domain_name, needs, size_of, unique, values_at
+from kerf.engine.model.manifests.rules.names import check_label_name
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.quantities import LARGEST_AMOUNT, parse_quantity
 
 _STANDARD = frozenset({"cpu", "memory", "ephemeral-storage"})
 _HUGE_PAGES = "hugepages-"
+_OF_PODS = frozenset({"cpu", "memory"})
+"""What a pod can ask for as a whole, beside huge pages."""
 _MILLI = "cpu"
 """Quantities are read as of this resource to see thousandths."""
 
@@ -55,6 +60,51 @@ def _check_name(name: str, written: Any, path: str, report: Report) -> None:
         amount = report.attempt(path, parse_quantity, written, _MILLI, otherwise=0)
         if amount % 1000 and amount < LARGEST_AMOUNT:  # at which it is cut off
             report.add("KERF306", path, f"{written} of {name} is not a whole number")
+
+
+def _claim(report: Report, path: str, value: Any) -> None:
+    """Report a claim of devices that is not one object, or its template."""
+    if isinstance(value, dict):
+        given = [field for field in _CLAIMED_BY if value.get(field) is not None]
+        if len(given) != 1:
+            code, so = ("KERF309", "both") if given else ("KERF304", "neither")
+            report.add(code, path, f"It needs one of {' and '.join(_CLAIMED_BY)}, and has {so}")
+        needs("name")(report, path, value)
+
+
+_CLAIMED_BY = ("resourceClaimName", "resourceClaimTemplateName")
+RULES_OF_CLAIMS: dict[str, Check] = {
+    "resourceClaims": unique,
+    "resourceClaims[]": _claim,
+    "resourceClaims[].name": check_label_name,
+    **{f"resourceClaims[].{field}": domain_name for field in _CLAIMED_BY},
+    **{f"{holder}[].resources.claims[]": needs("name") for holder in ("containers", "initContainers")},
+    **{f"{holder}[].resources.claims[].request": check_label_name for holder in ("containers", "initContainers")},
+}
+
+
+def check_claims(spec: dict[str, Any], path: str, report: Report) -> None:
+    """Report containers that use a claim which their pod does not have, and amounts that no pod has as a whole."""
+    if not isinstance(spec.get("resourceClaims"), list | None):
+        return  # its type is what is wrong
+    names = [str(name) for _, name in values_at(spec, "resourceClaims[].name", path)]
+    for holder in ("containers", "initContainers"):
+        for at, name in values_at(spec, f"{holder}[].resources.claims[].name", path):
+            if isinstance(name, str) and name and name not in names:
+                hint = is_it(did_you_mean(name, names)) or "Write it into resourceClaims"
+                report.add("KERF305", at, f"The pod has no claim {name}", hint)
+    resources = spec.get("resources")
+    if isinstance(resources, dict) and resources.get("claims") is not None:
+        report.add("KERF305", f"{path}.resources.claims", "Only containers use claims", "Write it into a container")
+    for field in ("requests", "limits"):
+        for name in _written(resources, field) if isinstance(resources, dict) else ():
+            if name not in _OF_PODS and not name.startswith(_HUGE_PAGES):
+                message = f"A pod as a whole asks for cpu, memory and huge pages, not for {name}"
+                report.add("KERF305", f"{path}.resources.{field}[{name}]", message, "Write it into a container")
+    for name, written in _written(spec, "overhead").items():
+        at = f"{path}.overhead[{name}]"
+        _check_name(name, written, at, report)
+        size_of(0)(report, at, written)
 
 
 def _is_extended(name: str) -> bool:

@@ -34,6 +34,7 @@ _WITH_SPEC = frozenset({"Pod", "ReplicationController", "Job", "CronJob", *_WITH
 _ANY_FINALIZERS = frozenset({"PodDisruptionBudget", "RuntimeClass"})
 """Kinds of Kubernetes that take finalizers without a domain."""
 _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+_OF_POD_TERMS = ("labelSelector", "namespaceSelector")
 _NODE_OPERATORS = (*_LABEL_OPERATORS, "Gt", "Lt")
 _TOLERATION_OPERATORS = ("Exists", "Equal")
 _NUMERIC_TOLERATIONS = (1, 35)
@@ -202,12 +203,14 @@ def _label_selectors(spec: Document, path: str) -> Iterator[tuple[str, Document]
     for name in ("podAffinity", "podAntiAffinity"):
         affinity, at = _at(spec, "affinity", name), f"{path}.affinity.{name}"
         for number, term in enumerate(_objects(affinity, REQUIRED)):
-            yield f"{at}.{REQUIRED}[{number}].labelSelector", _at(term, "labelSelector")
+            for selector in _OF_POD_TERMS:
+                yield f"{at}.{REQUIRED}[{number}].{selector}", _at(term, selector)
         for number, term in enumerate(_objects(affinity, PREFERRED)):
-            yield (
-                f"{at}.{PREFERRED}[{number}].podAffinityTerm.labelSelector",
-                _at(term, "podAffinityTerm", "labelSelector"),
-            )
+            for selector in _OF_POD_TERMS:
+                yield (
+                    f"{at}.{PREFERRED}[{number}].podAffinityTerm.{selector}",
+                    _at(term, "podAffinityTerm", selector),
+                )
 
 
 def _check_expressions(holder: Document, name: str, path: str, operators: tuple[str, ...], report: Report) -> None:

@@ -347,7 +347,7 @@ def test_times_and_numbers_as_keys_come_out_as_kubernetes_reads_them(kerf: Run, 
 )  # fmt: skip
 def test_a_mistyped_zone_is_noted(zone: str, note: str, kerf: Run, tmp_path: Path) -> None:
     file = tmp_path / "pod.yaml"
-    spec = {"nodeSelector": {"topology.kubernetes.io/zone": zone}, "containers": [{"name": "c"}]}
+    spec = {"nodeSelector": {"topology.kubernetes.io/zone": zone}, "containers": [{"name": "c", "image": "i"}]}
     file.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}))
     code, out, _ = kerf("validate", file)
     assert code == 0

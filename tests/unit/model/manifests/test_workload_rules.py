@@ -175,7 +175,9 @@ def test_labels_that_stand_in_the_selector_itself_have_their_place() -> None:
     ],
 )
 def test_requests_suit_their_limits(requests: dict[str, Any], limits: dict[str, Any], expected: dict[str, str]) -> None:
-    pod = workload("Pod", "v1", containers=[{"name": "c", "resources": {"requests": requests, "limits": limits}}])
+    pod = workload(
+        "Pod", "v1", containers=[{"name": "c", "image": "i", "resources": {"requests": requests, "limits": limits}}]
+    )
     prefix = "spec.containers[0].resources."
     assert codes(pod) == {f"{prefix}{path}": code for path, code in expected.items()}
     job = workload("Job", "batch/v1", template={"spec": {**pod["spec"], "restartPolicy": "Never"}})
@@ -187,7 +189,7 @@ def test_every_quantity_is_one_wherever_it_stands(size: str) -> None:
     """The API server cannot decode such an object."""
     claim = changed(workload("PersistentVolumeClaim", "v1", **CLAIM_SPEC), "spec.resources.requests.storage", size)
     assert codes(claim) == {"spec.resources.requests[storage]": "KERF306"}
-    made = workload("StatefulSet", serviceName="s", **SELECTED, volumeClaimTemplates=[{"spec": claim["spec"]}])
+    made = workload("StatefulSet", serviceName="s", **SELECTED, volumeClaimTemplates=[{"metadata": {"name": "v"}, "spec": claim["spec"]}])
     assert codes(made) == {"spec.volumeClaimTemplates[0].spec.resources.requests[storage]": "KERF306"}
     volumes = [{"name": "v", "emptyDir": {"sizeLimit": size}}]
     pod = workload("Pod", "v1", **POD_SPEC, volumes=volumes)
@@ -198,7 +200,7 @@ def node_affinity(operator: str, *values: str) -> dict[str, Any]:
     expression = {"key": "a", "operator": operator, "values": list(values)}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-    return workload("Pod", "v1", affinity=affinity, containers=[{"name": "c"}])
+    return workload("Pod", "v1", affinity=affinity, containers=[{"name": "c", "image": "i"}])
 
 
 @pytest.mark.parametrize(
@@ -232,7 +234,7 @@ def test_what_to_write_in_place_of_an_operator_that_only_nodepools_have() -> Non
     ],
 )
 def test_tolerations_are_those_of_the_version(toleration: dict[str, str], version: str, field: str) -> None:
-    found = codes(workload("Pod", "v1", tolerations=[toleration], containers=[{"name": "c"}]), version)
+    found = codes(workload("Pod", "v1", tolerations=[toleration], containers=[{"name": "c", "image": "i"}]), version)
     assert [path.rpartition(".")[2] for path in found] == ([field] if field else [])
 
 

@@ -17,7 +17,7 @@ from tests.support.manifests.small import EC2_NODE_CLASS, NODE_POOL
 from tests.support.scenarios.plan_documents import CATALOGUES, scenario
 from tests.support.simulation.command import simulated, written
 
-POD: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "c"}]}}
+POD: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "c", "image": "i"}]}}
 DEPLOYMENT = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",

@@ -15,13 +15,16 @@ POD = {"containers": [{"name": "c", "image": "i"}]}
 TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": POD}
 SELECTED = {"selector": {"matchLabels": {"app": "a"}}, "template": TEMPLATE}
 JOB = {"template": {"spec": POD | {"restartPolicy": "Never"}}}
+FAILING = {"podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1]}}]}}
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 TERM = {"key": "zone", "operator": "In", "values": ["a"]}
 AFFINITY = {"required": {"nodeSelectorTerms": [{"matchExpressions": [TERM]}]}}
+SECRETS = ("controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef")
+SECRET = {"name": "a.b", "namespace": "c"}
 VOLUME = {
     "accessModes": ["ReadWriteOnce"],
     "capacity": {"storage": "1Gi"},
-    "csi": {"driver": "d", "volumeHandle": "h"},
+    "csi": {"driver": "d", "volumeHandle": "h", **{name: {**SECRET} for name in SECRETS}},
     "nodeAffinity": AFFINITY,
 }
 GOOD: dict[str, tuple[str, dict[str, Any]]] = {
@@ -31,8 +34,8 @@ GOOD: dict[str, tuple[str, dict[str, Any]]] = {
         SELECTED | {"serviceName": "s", "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": CLAIM}]},
     ),
     "DaemonSet": ("apps/v1", SELECTED),
-    "Job": ("batch/v1", JOB),
-    "CronJob": ("batch/v1", {"schedule": "@daily", "jobTemplate": {"spec": JOB}}),
+    "Job": ("batch/v1", JOB | FAILING),
+    "CronJob": ("batch/v1", {"schedule": "@daily", "jobTemplate": {"spec": JOB | FAILING}}),
     "PersistentVolumeClaim": ("v1", CLAIM),
     "PersistentVolume": ("v1", VOLUME),
     "PodDisruptionBudget": ("policy/v1", {"selector": {"matchLabels": {"app": "a"}}}),
@@ -47,6 +50,10 @@ JOBS: dict[str, tuple[Any, Any, str, str]] = {
     "activeDeadlineSeconds": SECONDS,
     "ttlSecondsAfterFinished": COUNT,
     "completionMode": ("NonIndexed", "indexed", "KERF305", ""),
+    "managedBy": ("example.com/jobs", "jobs", "KERF312", ""),
+    "podFailurePolicy.rules[].action": ("Ignore", "Fail", "KERF305", ""),
+    "podFailurePolicy.rules[].onExitCodes.operator": ("NotIn", "Exists", "KERF305", ""),
+    "podFailurePolicy.rules[].onExitCodes.values": ([1, 2], [], "KERF304", ""),
     "podReplacementPolicy": ("Failed", "Never", "KERF305", ""),
 }
 SHARE = ("50%", "150%", "KERF309", "")
@@ -57,6 +64,14 @@ ACCESS: dict[str, tuple[Any, Any, str, str]] = {
 }
 CLAIMS: dict[str, tuple[Any, Any, str, str]] = {
     **ACCESS,
+    "volumeAttributesClassName": ("fast", "Fast", "KERF312", ""),
+    "selector.matchLabels": ({"a": "b"}, {"a": "b c"}, "KERF312", "[a]"),
+    "dataSourceRef": (
+        {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "s"},
+        {"kind": "VolumeSnapshot", "name": "s"},
+        "KERF305",
+        ".kind",
+    ),
     "resources": ({"requests": {"storage": 1}}, {"requests": {"storage": 0}}, "KERF309", ".requests[storage]"),
 }
 TERMS = "nodeAffinity.required.nodeSelectorTerms"
@@ -78,6 +93,9 @@ ROWS: dict[str, dict[str, tuple[Any, Any, str, str]]] = {
     },
     "StatefulSet": {
         "minReadySeconds": COUNT,
+        "serviceName": ("web", "web.shop", "KERF312", ""),
+        "ordinals.start": COUNT,
+        "volumeClaimTemplates[].metadata.name": ("data", "my.data", "KERF312", ""),
         "podManagementPolicy": ("Parallel", "parallel", "KERF305", ""),
         "updateStrategy.type": ("OnDelete", "Recreate", "KERF305", ""),
         "persistentVolumeClaimRetentionPolicy.whenDeleted": ("Delete", "delete", "KERF305", ""),
@@ -103,15 +121,25 @@ ROWS: dict[str, dict[str, tuple[Any, Any, str, str]]] = {
         "failedJobsHistoryLimit": COUNT,
         "concurrencyPolicy": ("Forbid", "Never", "KERF305", ""),
         "timeZone": ("Etc/UTC", "Local", "KERF305", ""),
+        "jobTemplate.spec.manualSelector": (False, True, "KERF305", ""),
     },
     "PersistentVolumeClaim": CLAIMS,
     "PersistentVolume": {
         **ACCESS,
+        "capacity": ({"storage": 1}, {"storage": 0}, "KERF309", "[storage]"),
+        "persistentVolumeReclaimPolicy": ("Recycle", "Keep", "KERF305", ""),
+        "volumeAttributesClassName": ("fast", "", "KERF312", ""),
+        "csi": ({"driver": "d", "volumeHandle": "h"}, {"driver": "d", "volumeHandle": ""}, "KERF304", ".volumeHandle"),
+        "csi.driver": ("EBS.csi.aws.com", "a" * 64, "KERF312", ""),
+        **{f"csi.{name}": (SECRET, {"name": "a"}, "KERF304", ".namespace") for name in SECRETS},
+        **{f"csi.{name}.name": ("a.b", "A", "KERF312", "") for name in SECRETS},
+        **{f"csi.{name}.namespace": ("a", "a.b", "KERF312", "") for name in SECRETS},
         TERMS: ([{"matchExpressions": [TERM]}], [], "KERF304", ""),
         f"{TERMS}[].matchExpressions[].key": ("x.y/z", "a b", "KERF312", ""),
         f"{TERMS}[].matchExpressions[].values[]": ("b", "b c", "KERF312", ""),
     },
     "Node": {
+        "podCIDR": ("10.0.0.0/24", "10.0.0.0", "KERF305", ""),
         "taints[].key": ("x.y/z", "a b", "KERF312", ""),
         "taints[].value": ("b", "b c", "KERF312", ""),
     },
@@ -119,18 +147,37 @@ ROWS: dict[str, dict[str, tuple[Any, Any, str, str]]] = {
         "minAvailable": SHARE,
         "maxUnavailable": SHARE,
         "selector.matchLabels": ({"a": "b"}, {"a": "b c"}, "KERF312", "[a]"),
+        "unhealthyPodEvictionPolicy": ("AlwaysAllow", "Always", "KERF305", ""),
     },
 }
 """For each field below spec a good value, a bad one, the code, and where below the field it is told."""
 BY_INDEX = ("backoffLimitPerIndex", "maxFailedIndexes")
+SELECTED_BY = {"selector.matchExpressions[].key", "selector.matchExpressions[].values[]"}
 OTHERWISE = {
-    "Job": {"spec", *(f"spec.{field}" for field in BY_INDEX)},
-    "CronJob": {"spec.jobTemplate.spec", *(f"spec.jobTemplate.spec.{field}" for field in BY_INDEX)},
-    "PersistentVolumeClaim": {"spec", "spec.accessModes[]"},
-    "StatefulSet": {"spec.volumeClaimTemplates[].spec", "spec.volumeClaimTemplates[].spec.accessModes[]"},
-    "PersistentVolume": {"spec", "spec.accessModes[]"},
+    "Job": {"spec", "spec.successPolicy.rules", *(f"spec.{field}" for field in BY_INDEX)},
+    "CronJob": {
+        "spec.jobTemplate.spec",
+        "spec.jobTemplate.spec.successPolicy.rules",
+        "spec.jobTemplate.spec.selector",
+        *(f"spec.jobTemplate.spec.{field}" for field in BY_INDEX),
+    },
+    "PersistentVolumeClaim": {"spec", "spec.accessModes[]", *(f"spec.{field}" for field in SELECTED_BY)},
+    "PodDisruptionBudget": {f"spec.{field}" for field in SELECTED_BY},
+    "StatefulSet": {
+        "spec.volumeClaimTemplates[]",
+        "spec.volumeClaimTemplates[].spec",
+        "spec.volumeClaimTemplates[].spec.accessModes[]",
+        *(f"spec.volumeClaimTemplates[].spec.{field}" for field in SELECTED_BY),
+    },
+    "PersistentVolume": {"spec", "spec.accessModes[]", f"spec.{TERMS}[].matchFields[]"},
+    "Node": {"spec.podCIDRs[]"},
     "StorageClass": {
         "reclaimPolicy",
+        "provisioner",
+        "parameters",
+        "volumeBindingMode",
+        "allowedTopologies[]",
+        "allowedTopologies[].matchLabelExpressions",
         "allowedTopologies[].matchLabelExpressions[].key",
         "allowedTopologies[].matchLabelExpressions[].values",
     },
@@ -172,6 +219,18 @@ def test_a_row_of_a_table(kind: str, field: str) -> None:
         ("PriorityClass", "scheduling.k8s.io/v1", {"value": 1, "preemptionPolicy": "never"},
          [("KERF305", "preemptionPolicy")]),
         ("StorageClass", "storage.k8s.io/v1", {"provisioner": "p", "reclaimPolicy": "Retain"}, []),
+        ("StorageClass", "storage.k8s.io/v1", {"provisioner": "kubernetes.io/AWS-ebs", "parameters": {"a": ""}}, []),
+        ("StorageClass", "storage.k8s.io/v1", {"provisioner": ""}, [("KERF304", "provisioner")]),
+        ("StorageClass", "storage.k8s.io/v1", {"provisioner": "a b"}, [("KERF312", "provisioner")]),
+        ("StorageClass", "storage.k8s.io/v1", {"provisioner": "p", "parameters": {"": "x"}},
+         [("KERF304", "parameters")]),
+        ("StorageClass", "storage.k8s.io/v1", {"provisioner": "p", "volumeBindingMode": "Later"},
+         [("KERF305", "volumeBindingMode")]),
+        ("StorageClass", "storage.k8s.io/v1", {"provisioner": "p", "allowedTopologies": [{}]},
+         [("KERF304", "allowedTopologies[0].matchLabelExpressions")]),
+        ("StorageClass", "storage.k8s.io/v1",
+         {"provisioner": "p", "allowedTopologies": [{"matchLabelExpressions": [{"key": "a", "values": ["b"]}] * 2}]},
+         [("KERF321", "allowedTopologies[0].matchLabelExpressions[1].key")]),
         ("StorageClass", "storage.k8s.io/v1", {"provisioner": "p", "reclaimPolicy": "Recycle"},
          [("KERF305", "reclaimPolicy")]),
         ("StorageClass", "storage.k8s.io/v1",
@@ -197,8 +256,12 @@ def test_a_class_without_a_spec(kind: str, api: str, fields: dict[str, Any], tol
         ({"accessModes": ["ReadWriteOncePod", "ReadWriteOnce"]}, [("KERF309", "spec.accessModes")]),
         ({"accessModes": ["ReadWriteOncePod"]}, []),
         ({"accessModes": ["RWO"]}, [("KERF305", "spec.accessModes[0]")]),
+        ({"capacity": {"storage": "1Gi", "cpu": 1}}, [("KERF305", "spec.capacity")]),
+        ({"capacity": {}}, [("KERF305", "spec.capacity")]),
+        ({f"{TERMS}.0.matchFields": [{"key": "a", "operator": "In", "values": ["b"]}]},
+         [("KERF305", f"spec.{TERMS}[0].matchFields[0].key")]),
     ],
-)
+)  # fmt: skip
 def test_a_volume_is_one_thing(change: dict[str, Any], told: list[tuple[str, str]]) -> None:
     ((field, value),) = change.items()
     assert found("PersistentVolume", changed(VOLUME, field, value)) == told
@@ -211,9 +274,54 @@ def test_what_a_selector_asks_for(kind: str) -> None:
     assert found(kind, changed(GOOD[kind][1], "selector", selector)) == [("KERF310", path)]
 
 
+@pytest.mark.parametrize("kind", ["PodDisruptionBudget", "PersistentVolumeClaim"])
+@pytest.mark.parametrize(
+    ("expression", "field"),
+    [({"key": "a b", "operator": "Exists"}, "key"), ({"key": "a", "operator": "In", "values": ["b c"]}, "values[0]")],
+)
+def test_what_a_selector_names(kind: str, expression: dict[str, Any], field: str) -> None:
+    path = f"spec.selector.matchExpressions[0].{field}"
+    assert found(kind, changed(GOOD[kind][1], "selector", {"matchExpressions": [expression]})) == [("KERF312", path)]
+
+
+def test_claims_of_a_stateful_set_have_names() -> None:
+    """Without one, or with one that no volume can have, its pods are refused."""
+    whole = GOOD["StatefulSet"][1]
+    nameless = [("KERF304", "spec.volumeClaimTemplates[0].metadata.name")]
+    assert found("StatefulSet", changed(whole, "volumeClaimTemplates.0.metadata", {})) == nameless
+    assert found("StatefulSet", changed(whole, "volumeClaimTemplates.0.metadata", ...)) == nameless
+    without_spec = [("KERF304", "spec.volumeClaimTemplates[0].spec")]
+    assert found("StatefulSet", changed(whole, "volumeClaimTemplates.0.spec", ...)) == without_spec
+
+
+def test_a_claim_of_a_volume_elsewhere_is_dropped_where_that_is_not_for_use() -> None:
+    elsewhere = {"kind": "Volume", "name": "a", "namespace": "b"}
+    assert found("PersistentVolumeClaim", CLAIM | {"dataSourceRef": elsewhere}) == []
+
+
+def test_networks_of_a_node() -> None:
+    assert found("Node", {"podCIDRs": ["10.0.0.5/24", "2001:db8::/64"]}) == []
+    assert found("Node", {"podCIDRs": ["10.0.0.0/33"]}) == [("KERF305", "spec.podCIDRs[0]")]
+
+
+def test_jobs_of_a_cron_job_have_selectors_of_their_own() -> None:
+    cron = GOOD["CronJob"][1]
+    selected = changed(cron, "jobTemplate.spec.selector", {"matchLabels": {"a": "b"}})
+    assert found("CronJob", selected) == [("KERF305", "spec.jobTemplate.spec.selector")]
+
+
+def test_pods_whose_failures_count_are_not_started_again() -> None:
+    job = changed(JOB | FAILING, "template.spec.restartPolicy", "OnFailure")
+    assert found("Job", job) == [("KERF305", "spec.template.spec.restartPolicy")]
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
+        ({"completionMode": "Indexed", "completions": 2, "successPolicy": {"rules": [{"succeededCount": 1}]}}, []),
+        ({"successPolicy": {"rules": [{"succeededCount": 1}]}}, [("KERF305", "completionMode")]),
+        ({"completionMode": "Indexed", "completions": 2, "successPolicy": {"rules": []}},
+         [("KERF304", "successPolicy.rules")]),
         ({"completionMode": "Indexed", "completions": 3, "backoffLimitPerIndex": 1}, []),
         ({"completionMode": "Indexed", "backoffLimitPerIndex": 1}, []),
         ({"completionMode": "Indexed", "parallelism": 2}, [("KERF304", "completions")]),
