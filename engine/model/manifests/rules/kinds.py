@@ -26,6 +26,7 @@ from kerf.engine.model.manifests.rules.checks import (
     values_at,
 )
 from kerf.engine.model.manifests.rules.names import check_domain_name, check_label_name
+from kerf.engine.model.manifests.rules.time_zones import check_time_zone
 from kerf.engine.model.manifests.rules.volumes import CLAIM, PERSISTENT_VOLUME
 from kerf.engine.model.manifests.violations import Report
 
@@ -103,11 +104,6 @@ def _of_completions(report: Report, path: str, value: Any) -> None:
         report.add("KERF305", f"{path}.completionMode", "successPolicy needs an Indexed Job")
     if value.get("backoffLimitPerIndex") is None and value.get("maxFailedIndexes") is not None:
         report.add("KERF304", f"{path}.backoffLimitPerIndex", "maxFailedIndexes needs a backoffLimitPerIndex")
-
-
-def _time_zone(report: Report, path: str, value: Any) -> None:
-    if value in ("", "Local"):
-        report.add("KERF305", path, f"{value!r} is no time zone", "Write one such as Europe/Berlin, or leave it out")
 
 
 def _of_failures(report: Report, path: str, value: Any) -> None:
@@ -215,7 +211,7 @@ RULES: dict[str, dict[str, Check]] = {
         **{f"spec.{field}": _COUNT for field in _COUNTS_OF_CRON_JOBS},
         "spec.startingDeadlineSeconds": _SECONDS,
         "spec.concurrencyPolicy": one_of("Allow", "Forbid", "Replace"),
-        "spec.timeZone": _time_zone,
+        "spec.timeZone": check_time_zone,
     },
     "PersistentVolumeClaim": CLAIM,
     "PersistentVolume": PERSISTENT_VOLUME,

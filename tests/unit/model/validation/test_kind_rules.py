@@ -310,6 +310,29 @@ def test_jobs_of_a_cron_job_have_selectors_of_their_own() -> None:
     assert found("CronJob", selected) == [("KERF305", "spec.jobTemplate.spec.selector")]
 
 
+@pytest.mark.parametrize(
+    ("zone", "told"),
+    [
+        ("Europe/Berlin", []),
+        ("America/Argentina/Buenos_Aires", []),
+        ("EST5EDT", []),
+        ("Etc/GMT+5", []),
+        ("posix/Asia/Calcutta", []),
+        ("Europe/Berln", ["Is it Europe/Berlin?"]),
+        ("europe/berlin", ["Is it Europe/Berlin?"]),
+        ("Europe", ["Is it Europe/Rome?"]),
+        ("../etc/passwd", ["Write one such as Europe/Berlin, or leave it out"]),
+        ("", ["Write one such as Europe/Berlin, or leave it out"]),
+    ],
+)
+def test_the_time_zone_of_a_cron_job(zone: str, told: list[str]) -> None:
+    spec = changed(GOOD["CronJob"][1], "timeZone", zone)
+    document = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "x"}, "spec": spec}
+    violations = judge(document, published=published_schemas()).violations
+    assert [(wrong.code, wrong.path) for wrong in violations] == [("KERF305", "spec.timeZone")] * len(told)
+    assert [wrong.hint for wrong in violations] == told
+
+
 def test_pods_whose_failures_count_are_not_started_again() -> None:
     job = changed(JOB | FAILING, "template.spec.restartPolicy", "OnFailure")
     assert found("Job", job) == [("KERF305", "spec.template.spec.restartPolicy")]
