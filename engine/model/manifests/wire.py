@@ -97,14 +97,15 @@ def read_time(report: Report, path: str, text: str | None) -> int:
 
 
 def read_resources(report: Report, path: str, quantities: Quantities) -> Resources:
-    """A resource list; amounts below zero are refused, as the API server does."""
+    """A resource list; amounts below zero are refused, as the API server does. Of custom resources it takes them (a
+    NodePool's limits): of one that is `admitted` they are zero, and nothing fits."""
     resources: Resources = {}
     for resource, text in quantities.items():
         where = f"{path}[{resource}]"
         amount = report.attempt(where, parse_quantity, text, resource, otherwise=0)
-        if amount < 0:
+        if amount < 0 and not report.admitted:
             report.add("KERF306", where, f"{text!r} is less than zero")
-        resources[resource] = amount
+        resources[resource] = max(amount, 0)
     return resources
 
 

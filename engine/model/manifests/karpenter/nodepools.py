@@ -182,7 +182,10 @@ def _grace_period(report: Report, path: str, spec: ClaimTemplateSpecWire) -> int
 
 
 def _nillable(report: Report, path: str, text: str) -> int | None:
-    return report.attempt(path, parse_nillable_duration, text, otherwise=None)
+    """A duration, None for Never. Of an `admitted` object one that is longer than any is never over: admission has seen
+    to what else may be wrong with it, and told."""
+    said = Report() if report.admitted else report
+    return said.attempt(path, parse_nillable_duration, text, otherwise=None)
 
 
 def _budgets(report: Report, pool: str, wires: list[BudgetWire] | None) -> tuple[Budget, ...]:

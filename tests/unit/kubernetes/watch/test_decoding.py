@@ -54,6 +54,35 @@ def test_l252_l254_a_nodepool_that_becomes_invalid_says_so_and_launches_nothing(
     assert refusals(document), "its author hears of it before (kerf validate)"
 
 
+@pytest.mark.parametrize("limit", ["-1", "-500m"])
+def test_s68_a_nodepool_whose_limit_is_below_zero_launches_nothing(limit: str) -> None:
+    """The API server lets it pass: who reads the NodePool as it was goes on launching by what it was."""
+    document = changed(NODE_POOL, "spec.limits", {"cpu": limit, "memory": "1Gi"})
+    read = seen(document)
+    assert isinstance(read, Read)
+    assert isinstance(read.object, NodePool)
+    assert (read.object.limits or {})["cpu"] == 0
+    world = asked()
+    launched = len(world.runtime.state.facts.claims)
+    world.see(Observation(replace(read.object, node_class=NODE_CLASS, requirements=())))
+    world.pending("later", memory=4 << 30)
+    world.after(10_000)
+    assert len(world.runtime.state.facts.claims) == launched
+    assert refusals(document), "its author hears of it before (kerf validate)"
+
+
+@pytest.mark.parametrize("field", ["template.spec.expireAfter", "disruption.consolidateAfter"])
+def test_a_nodepool_with_a_duration_longer_than_any_is_read(field: str) -> None:
+    """The API server's pattern lets it pass."""
+    document = changed(NODE_POOL, f"spec.{field}", "9" * 30 + "h")
+    read = seen(document)
+    assert isinstance(read, Read)
+    assert isinstance(read.object, NodePool)
+    assert None in (read.object.expire_after, read.object.consolidate_after)
+    assert refusals(document), "its author hears of it before (kerf validate)"
+    assert isinstance(seen(changed(NODE_POOL, f"spec.{field}", "soon")), InputRefused)
+
+
 def test_what_admission_itself_refuses_is_refused_of_a_watch_too() -> None:
     assert isinstance(seen(changed(NODE_POOL, "spec.weight", 0)), InputRefused)
 
