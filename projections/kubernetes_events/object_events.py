@@ -24,6 +24,7 @@ from kerf.engine.scheduling.pods.evictability import ALWAYS, FOREVER, protected_
 from kerf.engine.state.nodeclaims.drift import DRIFTED
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent, ObjectReference, shortened
+from kerf.projections.kubernetes_events.refusal_events import of_another_controller
 from kerf.projections.kubernetes_events.zonal_shift_events import ZonalShiftEvents
 from kerf.projections.status.nodeclaim import Reached, drift_condition, goes_for, reached
 from kerf.projections.status.nodeclass import EC2_NODE_CLASS, class_conditions
@@ -143,6 +144,9 @@ class ObjectEvents:
         return events
 
     def _statuses(self, pool: str) -> dict[str, Condition]:
+        """The conditions of a NodePool; none of one whose status another controller writes (L-48)."""
+        if of_another_controller(self._state.facts.pools[pool], self._state):
+            return {}
         return {condition.type: condition for condition in nodepool_status(self._state, pool).conditions}
 
     # ── what is wrong, and what is over ─────────────────────────────────────────────────────────────────────

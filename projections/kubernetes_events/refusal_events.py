@@ -35,11 +35,17 @@ def pools_without_class(
     return events
 
 
+def of_another_controller(pool: NodePool, state: State) -> bool:
+    """Return whether the NodePool's NodeClass is of a kind that kerf launches nothing for (L-48)."""
+    ref, ours = pool.node_class, state.facts.settings.node_classes
+    return bool(ours) and ours != f"{ref.group}/{ref.kind}"
+
+
 def _missing(pool: NodePool, state: State) -> str:
     """Say what is wrong with the NodeClass of a NodePool: "" if it is there, or another controller's (L-48)."""
-    ref, ours = pool.node_class, state.facts.settings.node_classes
-    if ours and ours != f"{ref.group}/{ref.kind}":
+    if of_another_controller(pool, state):
         return ""
+    ref = pool.node_class
     known = state.facts.node_classes.get(ref.key)
     if known is None:
         return "is not there"

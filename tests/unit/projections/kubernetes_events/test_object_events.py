@@ -11,7 +11,7 @@ from kerf.engine.model.disruption_reasons import karpenter_spelling
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
-from kerf.engine.model.karpenter.nodepools import Budget, NodePool, RequirementSpec
+from kerf.engine.model.karpenter.nodepools import Budget, NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Decision, Move, MoveStepResult, PlannedClaim
 from kerf.engine.record.observations import (
@@ -94,6 +94,21 @@ def test_l459_l253_a_node_pool_tells_that_its_node_class_is_gone() -> None:
     found = {event.reason: event.message for event in latest(world, events)}
     assert set(found) == {"NodeClassReady", "Ready"}
     assert found["NodeClassReady"].endswith("Reason: NodeClassNotFound, Message: NodeClass default is not there")
+
+
+@pytest.mark.parametrize(("kind", "told_of"), [("AKSNodeClass", set()), ("EC2NodeClass", {"NodeClassReady", "Ready"})])
+def test_l48_the_node_pool_of_another_controller_is_told_nothing(kind: str, told_of: set[str]) -> None:
+    """kerf does not write its conditions either."""
+    world = World(node_classes="karpenter.k8s.aws/EC2NodeClass")
+    world.prepare()
+    events = ObjectEvents(world.runtime.state)
+    ref = NodeClassRef("karpenter.k8s.aws", kind, "elsewhere")
+    pool = replace(world.runtime.state.facts.pools["default"], name="others", node_class=ref)
+    world.see(Observation(pool))
+    found = {event.reason for event in latest(world, events) if event.about.name == "others"}
+    assert found - {"ValidationSucceeded"} == told_of
+    world.see(Observation(replace(pool, labels={"bad key!": "x"})))
+    assert bool(latest(world, events)) is bool(told_of)
 
 
 def test_l459_a_node_class_tells_which_of_its_conditions_changed() -> None:
