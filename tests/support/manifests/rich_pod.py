@@ -80,6 +80,7 @@ _POD: dict[str, Any] = {
         "sysctls": [{"name": "net.core.somaxconn", "value": "1"}, {"name": "net/ipv4/x_y", "value": "1"}],
         **PROFILES,
     },
+    "tolerations": [{"key": "a", "operator": "Exists", "effect": "NoSchedule"}],
     "topologySpreadConstraints": [
         {
             "maxSkew": 1,
@@ -221,6 +222,8 @@ BAD: dict[str, Row] = {
     "securityContext.sysctls": ([POD["securityContext"]["sysctls"][0]] * 2, "KERF321", "[1].name"),
     "securityContext.sysctls.0": ({"name": "", "value": "1"}, "KERF304", ".name"),
     "securityContext.sysctls.0.name": ("a b", "KERF312", ""),
+    "tolerations.0.effect": ("NoRun", "KERF305", ""),
+    "topologySpreadConstraints.0.whenUnsatisfiable": ("Wait", "KERF305", ""),
     "topologySpreadConstraints.0.maxSkew": (0, "KERF309", ""),
     "topologySpreadConstraints.0.nodeAffinityPolicy": ("", "KERF305", ""),
     "topologySpreadConstraints.0.nodeTaintsPolicy": ("Never", "KERF305", ""),

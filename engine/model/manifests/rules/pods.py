@@ -137,6 +137,8 @@ RULES: dict[str, Check] = {
     "schedulingGates[].name": check_label_key,
     "topologySpreadConstraints": _spreads,
     "topologySpreadConstraints[].minDomains": between(1, INT32),
+    "topologySpreadConstraints[].whenUnsatisfiable": one_of("DoNotSchedule", "ScheduleAnyway"),
+    "tolerations[].effect": one_of("NoSchedule", "PreferNoSchedule", "NoExecute"),
     "topologySpreadConstraints[].maxSkew": between(1, INT32),
     **{f"topologySpreadConstraints[].{field}": one_of_given("Honor", "Ignore") for field in _POLICIES},
     **{f"volumes[]{field}": check for field, check in RULES_OF_VOLUMES.items()},

@@ -30,7 +30,9 @@ def check_resources(resources: dict[str, Any], path: str, report: Report, *, bes
         for holder in ("requests", "limits")
     }
     for holder, found in amounts.items():
-        for name in found:
+        for name, amount in found.items():
+            if amount is not None and amount < 0:
+                report.add("KERF306", f"{path}.{holder}[{name}]", f"{resources[holder][name]!r} is less than zero")
             _check_name(name, resources[holder][name], f"{path}.{holder}[{name}]", report)
     named = {name for found in amounts.values() for name in found}
     if any(name.startswith(_HUGE_PAGES) for name in named) and named.union(beside).isdisjoint({"cpu", "memory"}):

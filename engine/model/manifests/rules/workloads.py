@@ -30,7 +30,7 @@ _POD_SPECS = {
 _TEMPLATE = ("spec", "template", "spec")
 _WITH_SELECTOR = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"})
 _SELECTING = frozenset({"PodDisruptionBudget", "PersistentVolumeClaim"})
-_WITH_SPEC = frozenset({"Pod", "ReplicationController", "Job", "CronJob", *_WITH_SELECTOR})
+_WITH_SPEC = frozenset({"Pod", "ReplicationController", "Job", "CronJob", "PersistentVolumeClaim", *_WITH_SELECTOR})
 _ANY_FINALIZERS = frozenset({"PodDisruptionBudget", "RuntimeClass"})
 """Kinds of Kubernetes that take finalizers without a domain."""
 _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")

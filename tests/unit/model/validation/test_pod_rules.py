@@ -423,7 +423,9 @@ def test_topology_spreads_are_those_of_the_api_server(
     assert found("Pod", "v1", spec) == [(code, f"spec.topologySpreadConstraints{field}") for code, field in told]
 
 
-@pytest.mark.parametrize(("kind", "api"), [("Pod", "v1"), ("Deployment", "apps/v1"), ("Job", "batch/v1")])
+@pytest.mark.parametrize(
+    ("kind", "api"), [("Pod", "v1"), ("Deployment", "apps/v1"), ("Job", "batch/v1"), ("PersistentVolumeClaim", "v1")]
+)
 def test_a_spec_is_needed(kind: str, api: str) -> None:
     for spec in ({}, {"spec": None}):
         document = {"apiVersion": api, "kind": kind, "metadata": {"name": "x"}, **spec}

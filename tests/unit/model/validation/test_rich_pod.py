@@ -156,3 +156,26 @@ def test_namespaces_of_pods_that_others_keep_away_from(term: dict[str, Any], tol
     path = f"spec.affinity.podAntiAffinity.{required}[0]"
     spec = {"containers": [{"name": "c", "image": "i"}], "affinity": affinity}
     assert found(spec) == [(code, path + below) for code, below in told]
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "path"),
+    [
+        ({"tolerations": [{"key": "a", "operator": "Exists", "effect": "NoRun"}]}, "KERF305", "tolerations[0].effect"),
+        (
+            {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "Wait"}]},
+            "KERF305",
+            "topologySpreadConstraints[0].whenUnsatisfiable",
+        ),
+        (
+            {"containers": [{"name": "c", "image": "i", "resources": {"limits": {"cpu": -1}}}]},
+            "KERF306",
+            "containers[0].resources.limits[cpu]",
+        ),
+    ],
+)
+def test_pods_of_jobs_are_held_to_the_same(change: dict[str, Any], code: str, path: str) -> None:
+    """kerf reads no Jobs: what it says of pods that it reads was not said of theirs."""
+    pod = {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never", **change}
+    assert found(pod) == [(code, f"spec.{path}")]
+    assert found({"template": {"spec": pod}}, "Job", "batch/v1") == [(code, f"spec.template.spec.{path}")]
