@@ -60,7 +60,8 @@ class MovablePods:
         independent: frozenset[ShapeKey],
         pools: Mapping[str, NodePool],
     ) -> None:
-        """`pools`: for each pod (uid) that the first plan puts on a new node, its NodePool; the other pods stay."""
+        """`pools`: its own NodePool (`own_pools`) for each pod (uid) that the first plan puts on a new node; the other
+        pods stay."""
         self._problem, self._options, self._independent, self._pools = problem, options, independent, pools
         self._kinds: dict[tuple[ShapeKey, int, Labels, bool], PodKind | None] = {}
 

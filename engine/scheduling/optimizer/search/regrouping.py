@@ -261,7 +261,7 @@ class Regrouping:
         return PodGroup(option.template, cheapest.type_number, cheapest.price, tuple(sorted(taken.items())))
 
     def _compatible_with(self, seed: int) -> list[int]:
-        """The kinds of pods that may be on one node with this one."""
+        """The kinds of pods that may be on one node with this one: also those of NodePools of more weight."""
         demands = self._kinds[seed].demands
         compatible = self._compatible.get(demands)
         if compatible is None:
@@ -269,7 +269,7 @@ class Regrouping:
             compatible = self._compatible[demands] = [
                 number
                 for number, kind in enumerate(self._kinds)
-                if kind.weight == weight
+                if kind.weight >= weight
                 and (kind.requirements == requirements or not requirements.conflicts(kind.requirements))
             ]
         return compatible

@@ -42,6 +42,7 @@ from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSe
 from kerf.engine.scheduling.optimizer.node_sets.plan_of_node_set import PlanOfNodeSet
 from kerf.engine.scheduling.optimizer.partial_problems import without_types
 from kerf.engine.scheduling.optimizer.search.movable_pods import MovablePods
+from kerf.engine.scheduling.optimizer.search.own_pools import keeps_pools, own_pools
 from kerf.engine.scheduling.optimizer.search.preferences_kept import has_preferences, preferences_kept
 from kerf.engine.scheduling.optimizer.search.regrouping import Known, Regrouping
 from kerf.engine.scheduling.optimizer.search.single_claims import SingleClaims
@@ -83,13 +84,12 @@ class Search:
         self._problem, self._first, self._options = problem, first, options
         self._effort, self._bounds = effort, bounds
         self._planning_touches = planning_touches(problem)
-        pools = {pool.pool.name: pool.pool for pool in problem.pools}
-        pools_of_pods = {uid: pools[claim.node_pool] for claim in first.claims for uid in claim.pods}
         self._spread_judge = SpreadJudge(problem, first)
         self.node_sets = NodeSets(problem, first, options, effort)
         self._plan_of_node_set = PlanOfNodeSet(problem, options, self.node_sets)
         self._single_claims = SingleClaims(problem, options, effort)
-        self._movable_pods = MovablePods(problem, options, self.node_sets.independent, pools_of_pods)
+        self._own_pools = own_pools(problem, first, options, self.node_sets.independent)
+        self._movable_pods = MovablePods(problem, options, self.node_sets.independent, self._own_pools)
         self._preferences: dict[str, int] | None = None
         self._known_groups: Known = {}
         self._last_movable: tuple[AlternativePlan | None, Sequence[CandidateClaim]] = None, ()
@@ -176,7 +176,11 @@ class Search:
     def _allowed(self, candidate: AlternativePlan, *, by_pod: bool = True) -> bool:
         self._effort.charge(len(self._problem.pods))
         planned = assembled(candidate, self._first)
-        return may_replace(self._problem, self._first, planned, by_pod=by_pod) and self._spread_judge.keeps(planned)
+        return (
+            may_replace(self._problem, self._first, planned, by_pod=by_pod)
+            and (not by_pod or keeps_pools(self._problem, self._own_pools, planned))
+            and self._spread_judge.keeps(planned)
+        )
 
     def _bindable(self, candidate: AlternativePlan) -> bool:
         """Whether its pods can be bound in some order: checked where pods that others look at were moved, or where the

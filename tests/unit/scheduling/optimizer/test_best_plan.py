@@ -154,6 +154,19 @@ def test_pods_share_a_node_of_less_weight_with_one_that_the_first_plan_puts_ther
     assert not may_replace(asked, first, plan_of(asked, ("low", ["any-1"]), ("high", ["low-0", "any-0"])))
 
 
+def test_s63_pods_that_only_share_a_node_of_less_weight_open_none_there() -> None:
+    """The first plan fills up the giant that one pod needs. In smaller nodes not all find room beside that pod."""
+    dear = pool("dear", spec(lbl.CAPACITY_TYPE, "In", "on-demand"), weight=10)
+    cheap = pool("cheap", spec(lbl.CAPACITY_TYPE, "In", "spot"))
+    spot = shape(1900, node_selector={lbl.CAPACITY_TYPE: "spot"})
+    asked = problem(Workloads().add("spot", 1, spot).add("any", 12, shape(1400)), dear_giant(), dear, cheap)
+    first, best = plan(asked), best_plan(asked, EFFORT)
+    assert [claim.node_pool for claim in first.claims] == ["cheap"]
+    assert faults(asked, best) == []
+    for claim in best.claims:
+        assert claim.node_pool == "dear" or "spot-0" in claim.pods
+
+
 def plan_of(asked: Problem, *nodes: tuple[str, list[str]]) -> Plan:
     (claim, *_) = plan(asked).claims
     return Plan(tuple(replace(claim, node_pool=name, pods=tuple(pods)) for name, pods in nodes))
