@@ -179,7 +179,7 @@ def test_the_log_of_one_subject_is_the_same_by_index(
 
     def said(name: str, until: int, short: int) -> tuple[str, int, str]:
         monkeypatch.setattr(record_log, "named_record", partial(named_record, short=short))
-        log = RecordLog(store, LogQuery("", str(until), Asked(subject=name), True, False))
+        log = RecordLog(store, LogQuery(None, str(until), Asked(subject=name), True, False))
         log.print_timeline(json=until % 2 == 0)
         return capsys.readouterr().out, log.told, "" if log.told else log.nothing_told()
 

@@ -189,7 +189,12 @@ def test_every_quantity_is_one_wherever_it_stands(size: str) -> None:
     """The API server cannot decode such an object."""
     claim = changed(workload("PersistentVolumeClaim", "v1", **CLAIM_SPEC), "spec.resources.requests.storage", size)
     assert codes(claim) == {"spec.resources.requests[storage]": "KERF306"}
-    made = workload("StatefulSet", serviceName="s", **SELECTED, volumeClaimTemplates=[{"metadata": {"name": "v"}, "spec": claim["spec"]}])
+    made = workload(
+        "StatefulSet",
+        serviceName="s",
+        **SELECTED,
+        volumeClaimTemplates=[{"metadata": {"name": "v"}, "spec": claim["spec"]}],
+    )
     assert codes(made) == {"spec.volumeClaimTemplates[0].spec.resources.requests[storage]": "KERF306"}
     volumes = [{"name": "v", "emptyDir": {"sizeLimit": size}}]
     pod = workload("Pod", "v1", **POD_SPEC, volumes=volumes)

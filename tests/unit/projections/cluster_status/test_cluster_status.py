@@ -32,6 +32,7 @@ from kerf.replay.explain.pod import explain_pod
 from kerf.replay.time_travel.status import latest_plan, status_of
 from tests.support.lives import asked, claim_of, half_empty, in_service, launched, show_taint, starts
 from tests.support.repository import ROOT
+from tests.support.simulation.manifests import of_cpu
 from tests.support.simulation.run import Run, scale, workshop
 from tests.support.world import NODE_CLASS, World, pool
 
@@ -424,22 +425,9 @@ def test_all_fields_of_the_status_are_documented() -> None:
 
 
 def test_d51_a_proposed_move_that_the_budgets_have_no_room_for_is_said_to_wait() -> None:
-    held = {
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "held"},
-        "spec": {
-            "replicas": 1, "selector": {"matchLabels": {"app": "held"}},
-            "template": {
-                "metadata": {"labels": {"app": "held"}},
-                "spec": {"containers": [{"name": "m", "image": "x", "resources": {"requests": {"cpu": "1"}}}]},
-            },
-        },
-    }  # fmt: skip
-    budget = {
-        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "held"},
-        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "held"}}},
-    }  # fmt: skip
-    deleted = {"at": "10m", "action": "delete", "kind": "NodeClaim", "count": 1}  # its drain takes the budget
-    run = Run([held, budget, *workshop(scale("3m", 12), deleted, scale("15m", 0))], until=30 * MINUTE)
+    """Of twelve nodes two may go at a time, and the next ones are proposed already."""
+    idle = {"at": "5m", "action": "scale", "namespace": "other", "name": "large", "replicas": 0}
+    run = Run([*workshop(idle), of_cpu("large", 12, 2_500)], until=6 * MINUTE + 30_000)
     state = run.runtime.state
     waiting = {claim for move in state.facts.moves.values() if not move.started for claim in move.move.claims}
     found = status_of(run.store, state)

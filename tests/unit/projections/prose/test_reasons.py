@@ -62,7 +62,7 @@ def test_replay_has_no_second_sentence_for_a_code_of_the_engine() -> None:
 def test_every_code_of_scheduling_has_its_sentence(code: SchedulingCode) -> None:
     fields = "requirement key operator problem keys types features taints ports resources limit requirements offerings "
     fields += "rule domains claim claims allowed drivers request wanted devices left selectors launches node budgets"
-    fields += " zones nodes where"
+    fields += " zones nodes where places"
     params: dict[str, str | int | float | list[str]] = dict.fromkeys(fields.split(), "7")
     said = sentence(Reason(code.value, {**params, "incoming": "x", "existing": "y", "node_pool": "p"}))
     assert "{" not in said
