@@ -202,7 +202,7 @@ class ClaimSearch:
         """Put claims on the heaps of their narrowed templates, unless they certainly refuse the class."""
         demand, heaps, small, claims = pod_class.demand, look.heaps, look.small, self._claims
         first = not heaps
-        for index in indices:
+        for index in dict.fromkeys(indices):  # a claim may have moved more than once
             claim = claims[index]
             if not claim.may_fit(pod_class):
                 small.append(index)
