@@ -59,7 +59,7 @@ class Nominations:
     def __init__(self, session: Session, node_name: Callable[[NodeClaim], str]) -> None:
         self.error: KerfError | None = None
         self._session, self._nominating = session, PodNominations(node_name)
-        self._tasks: dict[asyncio.Task[None], str] = {}  # → the node that it writes
+        self._tasks: dict[asyncio.Task[None], str] = {}  # → the node that it writes, or takes back
         self._gate = asyncio.Semaphore(MAX_REQUESTS_UNDER_WAY)
         self._openings = NodeOpenings()
 
@@ -91,7 +91,7 @@ class Nominations:
             await asyncio.sleep(SECONDS_TO_SETTLE)
 
     async def written(self, node: str) -> None:
-        """Waits until the nominations of this node are written, but no longer than a limit."""
+        """Waits until the nominations of this node are written, or taken back, but no longer than a limit."""
         of_node = [task for task, named in self._tasks.items() if named == node]
         if of_node:
             await asyncio.wait(of_node, timeout=MAX_SECONDS_HELD_UP)
@@ -103,7 +103,7 @@ class Nominations:
 
     def _start(self, pod: Pod, node: str | None) -> None:
         task = asyncio.create_task(self._patch(pod, node), name=f"nominate {pod.key}")
-        self._tasks[task] = node or ""
+        self._tasks[task] = node or pod.nominated
         task.add_done_callback(self._tasks.pop)
 
     async def _patch(self, pod: Pod, node: str | None) -> None:

@@ -110,6 +110,33 @@ async def test_s117_where_all_nodes_are_in_one_zone_pods_that_are_spread_over_zo
 
 
 @pytest.mark.asyncio(loop_scope="function")
+async def test_a_node_that_opens_waits_for_the_nominations_that_are_taken_back_from_it() -> None:
+    """A node in another zone has come: with all pods told, none could be bound (S-117)."""
+    world = lives.launched()
+    spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
+    shape = PodShape(requests={"cpu": 10}, labels={"app": "web"}, spread=(spread,))
+    digest, _ = content(shape)
+    for name in lives.PODS:
+        world.see(Observation(replace(world.pods[name], shape=digest), {digest: shape}))
+    stranger(world, cpu=10)
+    api = FakeApi()
+    api.answers = {f"PATCH /api/v1/namespaces/default/pods/{name}/status": [(200, {})] * 3 for name in lives.PODS}
+    async with serving(api) as session:
+        nominations = Nominations(session, lambda claim: claim.instance)
+        nominations.project(world.runtime.state)
+        await nominations.written("i-1")
+        for name in lives.PODS:
+            world.see(Observation(replace(world.pods[name], shape=digest, nominated="i-1")))
+        in_another_zone(world)
+        api.asked.clear()
+        nominations.project(world.runtime.state, "i-1")
+        await nominations.written("i-1")
+        taken_back = [path for _, path, _, body in api.asked if body["status"] == {"nominatedNodeName": None}]
+        await nominations.close()
+    assert len(taken_back) == len(lives.PODS) - 1
+
+
+@pytest.mark.asyncio(loop_scope="function")
 async def test_who_has_been_told_stays_so_when_another_process_goes_on() -> None:
     world = lives.launched()
     spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
