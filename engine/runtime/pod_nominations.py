@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from kerf.engine.model.karpenter.nodepools import single_values
 from kerf.engine.model.kubernetes.pods import Pod, PodShape
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import LAUNCHED, REGISTERED, REQUESTED
@@ -235,10 +236,7 @@ def _labels_of_nodes(state: State) -> Iterator[Mapping[str, str]]:
 
 def _labels_of_requested(state: State) -> Iterator[Mapping[str, str]]:
     """The labels that nodes which are not launched yet will have by what their claims require."""
-    for claim in state.facts.claims.values():
-        if claim.state == REQUESTED:
-            pinned = (spec for spec in claim.requirements if spec.operator == "In" and len(spec.values) == 1)
-            yield {spec.key: spec.values[0] for spec in pinned}
+    return (single_values(claim.requirements) for claim in state.facts.claims.values() if claim.state == REQUESTED)
 
 
 def _has_rules(shape: PodShape) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import Resources, Taint
@@ -39,6 +41,11 @@ class RequirementSpec(Struct, frozen=True, omit_defaults=True):
     operator: str
     values: tuple[str, ...] = ()
     min_values: int | None = None
+
+
+def single_values(requirements: Iterable[RequirementSpec]) -> dict[str, str]:
+    """The labels for which requirements leave one value, with it."""
+    return {spec.key: spec.values[0] for spec in requirements if spec.operator == "In" and len(spec.values) == 1}
 
 
 class Budget(Struct, frozen=True, omit_defaults=True):

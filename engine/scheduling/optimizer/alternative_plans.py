@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import PodShape, Resources
 from kerf.engine.record.decisions import Placement, Unplaced
 from kerf.engine.scheduling.matching.label_selectors import shape_selectors
@@ -96,17 +97,20 @@ def _still_unplaced(groups: tuple[Unplaced, ...], placed: frozenset[str]) -> tup
 # ── what must not get worse ──────────────────────────────────────
 
 
-def may_replace(problem: Problem, first: Plan, other: Plan, *, by_pod: bool = True) -> bool:
+def may_replace(
+    problem: Problem, first: Plan, other: Plan, own: Mapping[str, NodePool] | None = None, *, by_pod: bool = True
+) -> bool:
     """Whether a plan may replace the first one.
 
     It must leave no pod pending that the first plan places, keep all limits and reservations, and lower minValues no
-    further. With `by_pod` it must also put no pod onto a NodePool of less weight.
+    further. With `by_pod` it must also open no node for pods whose `own` NodePools (by uid; those of the first plan)
+    are all of more weight.
     """
     return (
         _all_pods(first) == _all_pods(other)
         and _left_over(other) <= _left_over(first)
         and sum(claim.min_values_relaxed for claim in other.claims) <= sum(e.min_values_relaxed for e in first.claims)
-        and (not by_pod or _keeps_weights(problem, first, other))
+        and (not by_pod or _keeps_weights(problem, _pools_of(problem, first) if own is None else own, other))
         and all(_keeps_limits(problem, pool, first, other) for pool in problem.pools)
         and _keeps_reservations(problem, first, other)
     )
@@ -123,13 +127,17 @@ def _all_pods(planned: Plan) -> list[str]:
     return sorted([*on_new, *on_old, *_left_over(planned)])
 
 
-def _keeps_weights(problem: Problem, first: Plan, other: Plan) -> bool:
-    """Whether each node holds a pod that the first plan, too, puts on a NodePool of no more weight. Other pods may
-    share the node with it, because the planner, too, fills nodes with whatever fits."""
-    weight = {pool.pool.name: pool.pool.weight for pool in problem.pools}
-    before = {uid: weight[claim.node_pool] for claim in first.claims for uid in claim.pods}
+def _pools_of(problem: Problem, planned: Plan) -> dict[str, NodePool]:
+    """The NodePool of each pod (uid) that a plan puts on a new node."""
+    return {uid: problem.pool_of[claim.node_pool].pool for claim in planned.claims for uid in claim.pods}
+
+
+def _keeps_weights(problem: Problem, own: Mapping[str, NodePool], other: Plan) -> bool:
+    """Whether each node holds a pod whose own NodePool has no more weight. Other pods may share the node with it,
+    because the planner, too, fills nodes with whatever fits."""
+    weight = {name: pool_input.pool.weight for name, pool_input in problem.pool_of.items()}
     return all(
-        min(before.get(uid, weight[claim.node_pool]) for uid in claim.pods) <= weight[claim.node_pool]
+        min(own[uid].weight if uid in own else weight[claim.node_pool] for uid in claim.pods) <= weight[claim.node_pool]
         for claim in other.claims
     )
 

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from msgspec.structs import replace
 
+from kerf.engine.model.karpenter.nodepools import single_values
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
@@ -95,9 +96,8 @@ def _existing_nodes(problem: Problem, plan: Plan) -> dict[ShapeKey, list[str]]:
 
 
 def _domains_of_claim(claim: OpenedClaim, keys: Iterable[str]) -> Domains:
-    specs = (spec for spec in claim.requirements if spec.operator == "In" and len(spec.values) == 1)
-    chosen = {spec.key: spec.values[0] for spec in specs if spec.key != HOSTNAME}
-    return tuple(chosen.get(key, "") for key in keys)
+    chosen = single_values(claim.requirements)
+    return tuple("" if key == HOSTNAME else chosen.get(key, "") for key in keys)
 
 
 def _in_turn(queues: dict[Alike, deque[PendingPod]], before: Counter[tuple[int, str]]) -> list[PendingPod]:

@@ -7,7 +7,6 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from operator import le
 
 from kerf.engine.model.karpenter.nodepools import NodePool
@@ -40,15 +39,6 @@ def own_pools(
                     heavier[pod.uid] = found
         own |= dict.fromkeys(claim.pods, pool) | (heavier if len(heavier) < len(claim.pods) else {})
     return own
-
-
-def keeps_pools(problem: Problem, own: Mapping[str, NodePool], planned: Plan) -> bool:
-    """Whether each node holds a pod whose own NodePool has no more weight. Others may share the node with it."""
-    weight = {name: pool.pool.weight for name, pool in problem.pool_of.items()}
-    return all(
-        min(own[uid].weight if uid in own else weight[claim.node_pool] for uid in claim.pods) <= weight[claim.node_pool]
-        for claim in planned.claims
-    )
 
 
 def _heaviest(problem: Problem, options: InstanceOptions, digest: str) -> NodePool | None:

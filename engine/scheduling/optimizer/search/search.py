@@ -42,7 +42,7 @@ from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSe
 from kerf.engine.scheduling.optimizer.node_sets.plan_of_node_set import PlanOfNodeSet
 from kerf.engine.scheduling.optimizer.partial_problems import without_types
 from kerf.engine.scheduling.optimizer.search.movable_pods import MovablePods
-from kerf.engine.scheduling.optimizer.search.own_pools import keeps_pools, own_pools
+from kerf.engine.scheduling.optimizer.search.own_pools import own_pools
 from kerf.engine.scheduling.optimizer.search.preferences_kept import has_preferences, preferences_kept
 from kerf.engine.scheduling.optimizer.search.regrouping import Known, Regrouping
 from kerf.engine.scheduling.optimizer.search.single_claims import SingleClaims
@@ -176,11 +176,8 @@ class Search:
     def _allowed(self, candidate: AlternativePlan, *, by_pod: bool = True) -> bool:
         self._effort.charge(len(self._problem.pods))
         planned = assembled(candidate, self._first)
-        return (
-            may_replace(self._problem, self._first, planned, by_pod=by_pod)
-            and (not by_pod or keeps_pools(self._problem, self._own_pools, planned))
-            and self._spread_judge.keeps(planned)
-        )
+        replaces = may_replace(self._problem, self._first, planned, self._own_pools, by_pod=by_pod)
+        return replaces and self._spread_judge.keeps(planned)
 
     def _bindable(self, candidate: AlternativePlan) -> bool:
         """Whether its pods can be bound in some order: checked where pods that others look at were moved, or where the
