@@ -203,9 +203,9 @@ def _check_host_ports(spec: Document, path: str, report: Report) -> None:
             number = outer or (inner if on_node else 0)
             if holder != "containers" or not isinstance(number, int) or not number:
                 continue  # init containers run one after another
-            protocol, address_of_it = port.get("protocol") or "TCP", port.get("hostIP") or ""
-            if isinstance(protocol, str) and isinstance(address_of_it, str):
-                first = taken.setdefault((protocol, address_of_it, number), at)
+            protocol, host_ip = port.get("protocol") or "TCP", port.get("hostIP") or ""
+            if isinstance(protocol, str) and isinstance(host_ip, str):
+                first = taken.setdefault((protocol, host_ip, number), at)
                 if first != at:
                     report.add("KERF321", f"{at}.hostPort", f"{protocol} {number} of the node stands at {first}")
 

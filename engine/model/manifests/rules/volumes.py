@@ -34,7 +34,7 @@ _MOUNTS = ("volumeMounts", "volumeDevices")
 _PATHS = ("", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice")
 _MODES = between(0, 0o777)
 _ONE_POD = "ReadWriteOncePod"
-_DAYS = 60 * 10, 1 << 32
+_TOKEN_SECONDS = 60 * 10, 1 << 32
 """The seconds that a token may hold."""
 _OF_FILES = ("configMap", "secret", "downwardAPI")
 _FIELDS = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
@@ -178,7 +178,7 @@ RULES_OF_VOLUMES: dict[str, Check] = {
     **{f".{source}.defaultMode": _MODES for source in (*_OF_FILES, "projected")},
     ".projected.sources[]": one_kind_but("The source", ()),
     ".projected.sources[].serviceAccountToken": needs("path"),
-    ".projected.sources[].serviceAccountToken.expirationSeconds": between(*_DAYS),
+    ".projected.sources[].serviceAccountToken.expirationSeconds": between(*_TOKEN_SECONDS),
     **{f".projected.sources[].{field}": check for field, check in _OF_SOURCES.items()},
     ".csi": needs("driver"),
     ".csi.driver": _driver,

@@ -20,11 +20,24 @@ from tests.support.world import World
 pytestmark = pytest.mark.real_time
 
 
+OVER_ZONES = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
+
+
 def stranger(world: World, **requests: int) -> None:
     """A pod unlike the others, which waits too."""
     shape = PodShape(requests=requests)
     pod = Pod("uid-other", "default", "other", content(shape)[0], unschedulable=True)
     world.see(Observation(pod, {content(shape)[0]: shape}))
+
+
+def spread(world: World, constraint: SpreadConstraint, **nominated: str) -> None:
+    """The pods of the claim are spread like this, beside a stranger. `nominated`: what they show, by name."""
+    shape = PodShape(requests={"cpu": 10}, labels={"app": "web"}, spread=(constraint,))
+    digest, _ = content(shape)
+    for name in lives.PODS:
+        pod = replace(world.pods[name], shape=digest, nominated=nominated.get(name, ""))
+        world.see(Observation(pod, {digest: shape}))
+    stranger(world, cpu=10)
 
 
 def in_another_zone(world: World) -> None:
@@ -76,36 +89,26 @@ async def test_nobody_is_told_before_the_launch_is_known() -> None:
 async def test_s117_of_pods_that_are_spread_as_many_at_a_time_are_told_as_the_skew_allows() -> None:
     """kube-scheduler counts what is nominated for a node as if it were there, on that node alone; with two of them on
     each node of three zones, and a skew of one, none could be the first."""
-    spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
-    soft = replace(spread, when_unsatisfiable="ScheduleAnyway")
-    two = replace(spread, max_skew=2)
-    cases = ((spread, list(lives.PODS[:1])), (two, list(lives.PODS[:2])), (soft, list(lives.PODS)))
+    soft = replace(OVER_ZONES, when_unsatisfiable="ScheduleAnyway")
+    two = replace(OVER_ZONES, max_skew=2)
+    cases = ((OVER_ZONES, list(lives.PODS[:1])), (two, list(lives.PODS[:2])), (soft, list(lives.PODS)))
     for constraint, first in cases:
         world = lives.launched()
-        shape = PodShape(requests={"cpu": 10}, labels={"app": "web"}, spread=(constraint,))
-        digest, _ = content(shape)
-        for name in lives.PODS:
-            world.see(Observation(replace(world.pods[name], shape=digest), {digest: shape}))
-        stranger(world, cpu=10)
+        spread(world, constraint)
         in_another_zone(world)
         assert await told(world, turns=2) == first
 
 
 @pytest.mark.asyncio(loop_scope="function")
 async def test_s117_where_all_nodes_are_in_one_zone_pods_that_are_spread_over_zones_are_all_told() -> None:
-    spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
     cases = (
-        (spread, list(lives.PODS)),
-        (replace(spread, min_domains=2), list(lives.PODS[:1])),
-        (replace(spread, topology_key="example.com/rack"), list(lives.PODS[:1])),
+        (OVER_ZONES, list(lives.PODS)),
+        (replace(OVER_ZONES, min_domains=2), list(lives.PODS[:1])),
+        (replace(OVER_ZONES, topology_key="example.com/rack"), list(lives.PODS[:1])),
     )
     for constraint, all_told in cases:
         world = lives.launched()
-        shape = PodShape(requests={"cpu": 10}, labels={"app": "web"}, spread=(constraint,))
-        digest, _ = content(shape)
-        for name in lives.PODS:
-            world.see(Observation(replace(world.pods[name], shape=digest), {digest: shape}))
-        stranger(world, cpu=10)
+        spread(world, constraint)
         assert await told(world) == all_told, constraint
 
 
@@ -113,20 +116,14 @@ async def test_s117_where_all_nodes_are_in_one_zone_pods_that_are_spread_over_zo
 async def test_a_node_that_opens_waits_for_the_nominations_that_are_taken_back_from_it() -> None:
     """A node in another zone has come: with all pods told, none could be bound (S-117)."""
     world = lives.launched()
-    spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
-    shape = PodShape(requests={"cpu": 10}, labels={"app": "web"}, spread=(spread,))
-    digest, _ = content(shape)
-    for name in lives.PODS:
-        world.see(Observation(replace(world.pods[name], shape=digest), {digest: shape}))
-    stranger(world, cpu=10)
+    spread(world, OVER_ZONES)
     api = FakeApi()
     api.answers = {f"PATCH /api/v1/namespaces/default/pods/{name}/status": [(200, {})] * 3 for name in lives.PODS}
     async with serving(api) as session:
         nominations = Nominations(session, lambda claim: claim.instance)
         nominations.project(world.runtime.state)
         await nominations.written("i-1")
-        for name in lives.PODS:
-            world.see(Observation(replace(world.pods[name], shape=digest, nominated="i-1")))
+        spread(world, OVER_ZONES, **dict.fromkeys(lives.PODS, "i-1"))
         in_another_zone(world)
         api.asked.clear()
         nominations.project(world.runtime.state, "i-1")
@@ -139,13 +136,7 @@ async def test_a_node_that_opens_waits_for_the_nominations_that_are_taken_back_f
 @pytest.mark.asyncio(loop_scope="function")
 async def test_who_has_been_told_stays_so_when_another_process_goes_on() -> None:
     world = lives.launched()
-    spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
-    shape = PodShape(requests={"cpu": 10}, labels={"app": "web"}, spread=(spread,))
-    digest, _ = content(shape)
-    for name in lives.PODS:
-        nominated = "i-1" if name == lives.PODS[-1] else ""
-        world.see(Observation(replace(world.pods[name], shape=digest, nominated=nominated), {digest: shape}))
-    stranger(world, cpu=10)
+    spread(world, OVER_ZONES, **{lives.PODS[-1]: "i-1"})
     in_another_zone(world)
     assert await told(world) == []
 
