@@ -33,7 +33,7 @@ from kerf.engine.scheduling.relaunch_delay import (
 from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import State
 
-VERSION = 36
+VERSION = 37
 MAX_RETRIES = 4
 """How often a pass plans again without pods that must wait for another node."""
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' for generated names
@@ -114,7 +114,7 @@ def _planned(problem: Problem, state: State, now: int, tracer: Tracer | None) ->
         planned = best_plan(problem_without(problem, waiting), effort)
     if tracer is not None:
         planned = best_plan(problem_without(problem, waiting), effort, tracer)
-    return planned, delayed_pods(waiting, recent, state.facts)
+    return planned, delayed_pods(waiting, recent, problem, state.facts)
 
 
 def planned_claim(name: str, opened: OpenedClaim) -> PlannedClaim:

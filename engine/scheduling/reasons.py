@@ -125,10 +125,18 @@ class SchedulingCode(ReasonCode):
     LAUNCHED_IN_VAIN = (
         "launched-in-vain",
         "the node that was launched for it, of NodeClaim {claim}, was lost, or cannot take it as it is; another one is "
-        "launched after a pause, which is ten seconds at first and doubles each time",
+        "launched after a pause, which is ten seconds at first and doubles each time up to half an hour",
     )
     """The node that was launched for the pod a moment ago was lost before it joined, or cannot take it; another one has
     to wait. `claim`."""
+    LAUNCHED_TAINTED = (
+        "launched-tainted",
+        "somebody put {taints} on the node that was launched for it, of NodeClaim {claim}, which the pod does not "
+        "tolerate; another one is launched after a pause, which is ten seconds at first and doubles each time up to "
+        "half an hour (a taint that something takes off again belongs among the NodePool's startupTaints)",
+    )
+    """The node that was launched for the pod was in service with taints that its NodePool does not name; another one
+    has to wait. `claim`, `taints`."""
 
     BESIDE_HELD_PODS = (
         "beside-held-pods",

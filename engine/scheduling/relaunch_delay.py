@@ -3,7 +3,8 @@
 When somebody else's taint comes onto a new node before its pods do, these stay pending, and each pass would launch
 another node. So a pod gets no other node for ten seconds after the launch. The reference looks at waiting pods as often
 (S-57). With each further node that has joined in vain, or was lost before it joined, the pause doubles. So a taint
-which comes onto every new node launches ever fewer of them, and so does whatever ends every new instance.
+which comes onto every new node launches ever fewer of them, and so does whatever ends every new instance. Half an hour
+is its end: nobody tells kerf when the cause is gone, unless it is a NodePool or NodeClass that changed.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from collections.abc import Container, Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import ENDED
 from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.record.decisions import Unplaced
+from kerf.engine.scheduling.matching.taints import taint_text, untolerated
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.reasons import SchedulingCode, reason
@@ -23,8 +26,8 @@ from kerf.engine.state.state import Facts, LaunchedFor
 
 RELAUNCH_DELAY = 10_000
 """Between the first launch for a pod and another one for it, in milliseconds (S-57)."""
-MAX_RELAUNCH_DELAY = 600_000
-"""Between two launches for a pod at most, in milliseconds."""
+MAX_RELAUNCH_DELAY = 1_800_000
+"""Between two launches for a pod at most, in milliseconds. A NodePool or NodeClass that is changed ends the pause."""
 
 
 class DelayedPods(Struct, frozen=True):
@@ -57,19 +60,29 @@ def too_early(planned: Plan, recent: Container[str]) -> frozenset[str]:
     return frozenset(uid for opened in planned.claims for uid in opened.pods if uid in recent)
 
 
-def delayed_pods(pods: Iterable[str], recent: dict[str, LaunchedFor], facts: Facts) -> DelayedPods:
+def delayed_pods(pods: Iterable[str], recent: dict[str, LaunchedFor], problem: Problem, facts: Facts) -> DelayedPods:
     """These pods (uids, all of them `recent`), with the reason why they wait."""
-    waiting: dict[LaunchedFor, list[str]] = {}
+    waiting: dict[tuple[LaunchedFor, tuple[str, ...]], list[str]] = {}
     for uid in sorted(pods):
-        waiting.setdefault(recent[uid], []).append(uid)
+        latest = recent[uid]
+        taints = untolerated(latest.taints, problem.shapes[problem.pod_of[uid].shape].tolerations)
+        waiting.setdefault((latest, tuple(sorted(map(taint_text, taints)))), []).append(uid)
     return DelayedPods(
         pods=frozenset(uid for uids in waiting.values() for uid in uids),
         unplaced=tuple(
-            Unplaced(tuple(uids), (reason(SchedulingCode.LAUNCHED_IN_VAIN, claim=latest.claim),))
-            for latest, uids in sorted(waiting.items(), key=lambda item: (item[0].claim, item[0].times))
+            Unplaced(tuple(uids), (_in_vain(latest.claim, taints),))
+            for (latest, taints), uids in sorted(
+                waiting.items(), key=lambda item: (item[0][0].claim, item[0][0].times, item[0][1])
+            )
         ),
-        until=min((_another_at(latest, facts) for latest in waiting), default=0),
+        until=min((_another_at(latest, facts) for latest, _ in waiting), default=0),
     )
+
+
+def _in_vain(claim: str, taints: tuple[str, ...]) -> Reason:
+    if taints:
+        return reason(SchedulingCode.LAUNCHED_TAINTED, claim=claim, taints=list(taints))
+    return reason(SchedulingCode.LAUNCHED_IN_VAIN, claim=claim)
 
 
 def problem_without(problem: Problem, pods: frozenset[str]) -> Problem:

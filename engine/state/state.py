@@ -18,7 +18,7 @@ from kerf.engine.model.kubernetes.namespaces import Namespace
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pod_templates import PodTemplate
-from kerf.engine.model.kubernetes.pods import Pod
+from kerf.engine.model.kubernetes.pods import Pod, Taint
 from kerf.engine.model.kubernetes.services import Service
 from kerf.engine.model.kubernetes.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
 from kerf.engine.model.kubernetes.workloads import Workload
@@ -117,13 +117,14 @@ class StaticPool(Struct, frozen=True, omit_defaults=True):
     retry_at: int = 0
 
 
-class LaunchedFor(Struct, frozen=True):
+class LaunchedFor(Struct, frozen=True, omit_defaults=True):
     """The latest claim that was launched for a pod which waits, and whose node has joined at `at`, or was lost on its
-    way. `times`: how many such claims there were."""
+    way. `times`: how many such claims there were; `taints`: those that its node came with, and that stay on it."""
 
     claim: NodeClaimName
     at: int
     times: int = 1
+    taints: tuple[Taint, ...] = ()
 
 
 class DaemonPod(Struct, frozen=True):

@@ -163,6 +163,7 @@ _BY_NAME: dict[str, Callable[[Any, Names], Any]] = {
 }
 _BY_CODE: dict[tuple[str, str], Rule] = {
     ("launched-in-vain", "claim"): name_of("claim"),
+    ("launched-tainted", "claim"): name_of("claim"),
     ("beside-held-pods", "where"): _taint,  # key=value
     ("no-place-beside", "where"): _taint,
     ("node-deleted", "detail"): name_of("node"),

@@ -12,6 +12,7 @@ from kerf.engine.model.karpenter.nodeclass_terms import known_user_data
 from kerf.engine.model.labels import ON_DEMAND, RESERVATION_ID, RESERVED, SPOT
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim, apply
 from kerf.engine.nodeclaim.effect_keys import LAUNCH, TERMINATE, effect_key
+from kerf.engine.nodeclaim.ephemeral_taints import counting_taints
 from kerf.engine.nodeclaim.state_table import GOING, TERMINATED
 from kerf.engine.record import observations as seen
 from kerf.engine.record.claim_events import (
@@ -97,6 +98,8 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
     lost = _is_lost_on_its_way(claim, event)
     if lost or isinstance(event, Registered):
         _launched_for(state, claim, entry.at)
+    if isinstance(event, Registered | Initialized):
+        _tainted_for(state, claim, event.node)
     state.indexes.touched[name] = entry.position
     count_registration(state, claim, event, entry)
     count_labels(state, claim, event, unmet_before)
@@ -140,6 +143,17 @@ def _launched_for(state: State, claim: NodeClaim, at: int) -> None:
             continue
         if pod is not None and (not pod.node or is_going(state, pod.node)):
             facts.launched_for[uid] = LaunchedFor(claim.name, at, before.times + 1 if before is not None else 1)
+
+
+def _tainted_for(state: State, claim: NodeClaim, node_name: str) -> None:
+    """Keeps the taints of a node that stay on it, for the pods that wait though it was launched for them."""
+    node = state.facts.nodes.get(node_name)
+    stay = counting_taints(node.taints, claim.startup_taints) if node is not None else ()
+    taints = tuple(taint for taint in stay if taint.effect != "PreferNoSchedule")
+    for uid in claim.pods:
+        latest = state.facts.launched_for.get(uid)
+        if latest is not None and latest.claim == claim.name:
+            state.facts.launched_for[uid] = msgspec.structs.replace(latest, taints=taints)
 
 
 def _sets_deadline(event: object) -> bool:

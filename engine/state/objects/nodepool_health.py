@@ -18,14 +18,17 @@ from kerf.engine.state.state import State
 
 
 def pool_seen(state: State, pool: NodePool, entry: Entry) -> None:
-    """A NodePool that was edited starts anew; one of the same name with another uid is another."""
+    """A NodePool that was edited starts anew; one of the same name with another uid is another. Either may end what
+    waiting pods were launched for in vain, so they no longer pause for it (S-57)."""
     health = state.facts.health.get(pool.name)
     spec = spec_of(pool)
     if health is None or health.uid != pool.uid:
         known = state.facts.node_classes.get(_class_of(pool))
         made_by = _version(known) if known is not None else ""
         state.facts.health[pool.name] = PoolHealth(pool.uid, entry.at, spec, made_by, since=entry.at)
+        state.facts.launched_for.clear()
     elif health.pool != spec:
+        state.facts.launched_for.clear()
         state.facts.health[pool.name] = replace(anew(health, entry.at), pool=spec)
 
 
@@ -35,13 +38,14 @@ def spec_of(pool: NodePool) -> str:
 
 
 def class_seen(state: State, seen: NodeClassSeen, entry: Entry) -> None:
-    """A NodeClass that was edited starts the NodePools that refer to it anew."""
+    """A NodeClass that was edited starts the NodePools that refer to it anew, and ends pauses as they do."""
     version = _version(seen)
     for name, pool in state.facts.pools.items():
         health = state.facts.health.get(name)
         if health is None or health.node_class == version or _class_of(pool) != f"{seen.group}/{seen.kind}/{seen.name}":
             continue
         fresh = anew(health, entry.at) if health.node_class else health
+        state.facts.launched_for.clear()
         state.facts.health[name] = replace(fresh, node_class=version)
 
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.record.decisions import Decision, LaunchInstance, ProvisionResult
+from kerf.engine.record.observations import NodeClassSeen, Observation
 from kerf.engine.scheduling.reasons import SchedulingCode
 from tests.support.lives import PODS, PROVIDER, UNREGISTERED, asked, launched
-from tests.support.world import Mi, World
+from tests.support.world import NODE_CLASS, Mi, World, pool
 
 SPOILT = Taint("example.com/mine", "NoExecute")
 
 
-def spoilt() -> World:
+def spoilt(taint: Taint = SPOILT) -> World:
     """Somebody has put a taint on the node before it was registered. It is initialized, 0.6 s after the launch was
     asked for, and its pods wait."""
     world = launched()
-    world.node("n1", PROVIDER, taints=(UNREGISTERED, SPOILT))
+    world.node("n1", PROVIDER, taints=(UNREGISTERED, taint))
     world.answer_all()
     world.after(600)
-    world.node("n1", PROVIDER, registered="true", taints=(SPOILT,))
+    world.node("n1", PROVIDER, registered="true", taints=(taint,))
     world.answer_all()
-    world.node("n1", PROVIDER, registered="true", initialized="true", taints=(SPOILT,))
+    world.node("n1", PROVIDER, registered="true", initialized="true", taints=(taint,))
     return world
 
 
@@ -43,7 +48,7 @@ def test_s57_a_spoilt_node_is_replaced_ten_seconds_after_it_was_asked_for() -> N
     (left,) = result(world).unplaced
     assert sorted(left.pods) == [f"uid-{name}" for name in PODS]
     assert [(reason.code, reason.params) for reason in left.reasons] == [
-        (SchedulingCode.LAUNCHED_IN_VAIN, {"claim": claim})
+        (SchedulingCode.LAUNCHED_TAINTED, {"claim": claim, "taints": ["example.com/mine:NoExecute"]})
     ]
     world.after(8_000)
     assert not orders(world)
@@ -84,7 +89,7 @@ def test_s57_each_further_node_in_vain_doubles_the_pause() -> None:
     """A taint that comes onto each new node launched 270 of them in three hours."""
     world = asked()
     pauses, asked_for = [], {order.claim for _, order in world.launches()}
-    for number in range(8):
+    for number in range(10):
         ((ref, order),) = [found for found in world.launches() if found[1].claim in asked_for]
         spoil(world, ref, order, number)
         seconds = 0
@@ -93,7 +98,7 @@ def test_s57_each_further_node_in_vain_doubles_the_pause() -> None:
             seconds += 1
         pauses.append(seconds)
         asked_for = new
-    assert pauses == [10, 20, 40, 80, 160, 320, 600, 600]
+    assert pauses == [10, 20, 40, 80, 160, 320, 640, 1280, 1800, 1800]
 
 
 def test_s57_a_pod_that_was_bound_begins_anew() -> None:
@@ -101,3 +106,27 @@ def test_s57_a_pod_that_was_bound_begins_anew() -> None:
     assert world.runtime.state.facts.launched_for["uid-a"].times == 1
     world.bind("a", "n1")
     assert "uid-a" not in world.runtime.state.facts.launched_for
+
+
+@pytest.mark.parametrize("change", ["NodePool", "another NodePool", "NodeClass"])
+def test_s57_what_may_end_it_ends_the_pause(change: str) -> None:
+    """A taint that somebody takes off again belongs among the startup taints: whoever adds it there waits for no pause
+    to end."""
+    world = spoilt()
+    world.after(1_000)
+    assert not orders(world)
+    if change == "NodeClass":
+        seen: Any = NodeClassSeen(NODE_CLASS.group, NODE_CLASS.kind, NODE_CLASS.name, ready=True, generation=2)
+    else:
+        seen = pool("default" if change == "NodePool" else "other", startup_taints=(SPOILT,))
+    world.see(Observation(seen))
+    world.after(1_000)
+    assert len(orders(world)) == 1
+
+
+def test_s57_soft_taints_are_not_told() -> None:
+    """kube-scheduler binds pods in spite of them, so the pod waits for another cause."""
+    world = spoilt(Taint("example.com/mine", "PreferNoSchedule"))
+    world.after(1_000)
+    codes = [reason.code for left in result(world).unplaced for reason in left.reasons]
+    assert SchedulingCode.LAUNCHED_TAINTED not in codes
