@@ -13,12 +13,12 @@ from typing import Any
 
 from msgspec import Struct
 
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import PodShape, Resources, Taint
 from kerf.engine.model.labels import ALIASES, HOSTNAME
 from kerf.engine.scheduling.kube_scheduler.node_info import planned_node
 from kerf.engine.scheduling.kube_scheduler.scheduler import new_node_name
 from kerf.engine.scheduling.launchable.daemons import daemon_of_shape, daemons, reserved_for_daemons
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem

@@ -11,10 +11,10 @@ from itertools import accumulate
 from operator import or_
 
 from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.labels import ON_DEMAND, RESERVED, SPOT
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue, admitted_slots, compiled_catalogue
 from kerf.engine.scheduling.launchable.templates import available_types
-from kerf.engine.scheduling.matching.requirements import Requirements
 
 LAUNCH_ORDER = (RESERVED, SPOT, ON_DEMAND)
 MAX_REQUIREMENTS = 4_096

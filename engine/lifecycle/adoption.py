@@ -14,13 +14,13 @@ from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.durations import parse_time
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.state_table import INITIALIZED, LAUNCHED, REGISTERED, TAINTED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import LaunchInstance, draw_of
 from kerf.engine.scheduling.claims_without_pods import claim_without_pods
 from kerf.engine.scheduling.launchable.launch_offers import offerings_of
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.state.state import Found, State
 
 VERSION = 4

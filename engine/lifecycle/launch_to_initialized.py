@@ -12,6 +12,7 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
+from kerf.engine.model.karpenter.requirements import unmet
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.reasons import Reason
@@ -23,7 +24,6 @@ from kerf.engine.record.decisions import DeleteNode, InitializeNode, RegisterNod
 from kerf.engine.record.observations import LaunchAnswered
 from kerf.engine.scheduling.launchable.launch_offers import offerings_of
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues, without
-from kerf.engine.scheduling.matching.requirements import unmet
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import NODEPOOL
 from kerf.engine.record.decisions import LaunchInstance, PlannedClaim, draw_of
@@ -19,7 +20,6 @@ from kerf.engine.scheduling.launchable.compiled_catalogue import bits, compiled_
 from kerf.engine.scheduling.launchable.launch_offers import LaunchChoice, choose_offers
 from kerf.engine.scheduling.launchable.pool_catalogues import catalogue_of_launch
 from kerf.engine.scheduling.launchable.remaining_reservations import with_launches_taken
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.packing.finished_claims import claim_labels, partition_label
 from kerf.engine.state.nodeclaims.unavailable import unavailable, unavailable_to
 from kerf.engine.state.state import State

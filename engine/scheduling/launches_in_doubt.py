@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.nodeclaim.state_table import REQUESTED
 from kerf.engine.record.decisions import Unplaced
 from kerf.engine.scheduling.launchable.launch_offers import LaunchChoice, choose_offers, is_unavailable
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem.from_state import without_doubted

@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.karpenter.requirements import Requirement
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.record.decisions import Placement, Unplaced
-from kerf.engine.scheduling.matching.requirements import Requirement
 
 
 class OpenedClaim(Struct, frozen=True, omit_defaults=True):

@@ -9,6 +9,7 @@ from msgspec import Struct
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.karpenter.nodepool_hash import hash_annotations
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.labels import DRA_DRIVERS, MIN_VALUES_RELAXED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DOUBTS, LaunchInstance, PlannedClaim, ProvisionResult, draw_of
@@ -17,7 +18,6 @@ from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.explain.unready_pools import with_unready_pools
 from kerf.engine.scheduling.launchable.launch_offers import choose_offers
 from kerf.engine.scheduling.launches_in_doubt import launch_doubted_first
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem.departing_pods import held_until, later_pods

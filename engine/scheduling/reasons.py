@@ -6,10 +6,10 @@ has the parameter `node_pool`.
 
 from __future__ import annotations
 
+from kerf.engine.model.karpenter.requirements import Conflict, Requirements
 from kerf.engine.model.labels import HOSTNAME, WELL_KNOWN, is_restricted
 from kerf.engine.model.mistyped import suggestion
 from kerf.engine.model.reasons import Reason, ReasonCode
-from kerf.engine.scheduling.matching.requirements import Conflict, Requirements
 from kerf.engine.scheduling.topology.rules import Rule
 
 MAX_DOMAINS_SHOWN = 25

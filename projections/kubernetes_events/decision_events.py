@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.karpenter.nodepool_health import PoolHealth
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import (
@@ -33,7 +34,6 @@ from kerf.engine.scheduling.explain.crowding_daemonsets import crowding_behind
 from kerf.engine.scheduling.explain.meant_pools import giving
 from kerf.engine.scheduling.explain.refused_offerings import refused_zones
 from kerf.engine.scheduling.launchable.withheld import not_given
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.disruption_events import DisruptionEvents

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from kerf.engine.model import labels
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import NodePool
-from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent, ObjectReference
 

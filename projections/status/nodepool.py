@@ -15,11 +15,11 @@ from kerf.engine.model.karpenter.nodepool_hash import hash_annotations
 from kerf.engine.model.karpenter.nodepool_health import PoolHealth
 from kerf.engine.model.karpenter.nodepool_validation import violations
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.nodeclaim.state_table import STEADY
 from kerf.engine.record.observations import NodeClassSeen
 from kerf.engine.scheduling.launchable.withheld import not_given
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.problem.from_state import capacity_of
 from kerf.engine.scheduling.reasons import sentence

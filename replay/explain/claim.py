@@ -12,6 +12,7 @@ from kerf.engine.lifecycle.launch_to_initialized import advance
 from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.disruption_reasons import DisruptionCode
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import is_reschedulable
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -27,7 +28,6 @@ from kerf.engine.record.observations import ControllerDecided, LaunchAnswered, L
 from kerf.engine.record.store import Store
 from kerf.engine.scheduling.explain.overlaid_prices import OverlaidPrice, OverlaidPrices
 from kerf.engine.scheduling.explain.refused_offerings import replaced_again_at
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.state.state import State
 from kerf.projections.cluster_status.draining_pods import DrainingPod, draining_pods
 from kerf.projections.prose.explanation_codes import ExplanationCode

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from kerf.engine.model.instance_types import InstanceType, Offering
+from kerf.engine.model.karpenter.requirements import Requirement
 from kerf.engine.model.labels import HOSTNAME, ZONE, ZONE_ID
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Unplaced
 from kerf.engine.scheduling.explain.funnel_tracer import Funnel
-from kerf.engine.scheduling.matching.requirements import Requirement
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 from kerf.engine.scheduling.reasons import SchedulingCode, sentence

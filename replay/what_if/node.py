@@ -23,10 +23,10 @@ from kerf.engine.disruption.drift import replacement
 from kerf.engine.disruption.eligibility import Candidate, find_candidates
 from kerf.engine.disruption.simulation import SimulationOutcome, Simulator
 from kerf.engine.model.disruption_reasons import NOWHERE, DisruptionCode, DisruptionReason
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import Pod, Resources, is_reschedulable
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.planner import plan
 from kerf.projections.prose.explanation_codes import ExplanationCode

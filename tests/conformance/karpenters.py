@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
+from kerf.engine.model.karpenter.requirements import Requirement
 from kerf.engine.model.labels import CAPACITY_TYPE, RESERVATION_ID, RESERVED
 from kerf.engine.record.decisions import Placement, Unplaced
-from kerf.engine.scheduling.matching.requirements import Requirement
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem.problem import Problem
 

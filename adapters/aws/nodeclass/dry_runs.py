@@ -24,8 +24,8 @@ from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodeclass_terms import class_hashes
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
+from kerf.engine.model.karpenter.requirements import Requirements, requirement
 from kerf.engine.record.decisions import LaunchInstance, Offer
-from kerf.engine.scheduling.matching.requirements import Requirements, requirement
 
 VALID = "ValidationSucceeded"
 KNOWN_FOR = 1_800_000

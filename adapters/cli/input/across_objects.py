@@ -17,10 +17,10 @@ from kerf.engine.model.did_you_mean import did_you_mean, is_it
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool, RequirementSpec
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import PodShape, Taint, Toleration
 from kerf.engine.model.labels import CAPACITY_TYPE, OF_RESERVATIONS, OS, REGION, TENANCY, WINDOWS_BUILD, normalise
 from kerf.engine.model.manifests.decode import decode_object, generates_name, subject_of
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import tolerates
 
 Document = dict[str, Any]

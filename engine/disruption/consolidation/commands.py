@@ -14,10 +14,10 @@ from kerf.engine.disruption.eligibility import Candidate, total_price
 from kerf.engine.disruption.pricing import Market
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
+from kerf.engine.model.karpenter.requirements import Requirement, Requirements
 from kerf.engine.model.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Placement
-from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
 from kerf.engine.scheduling.plan import OpenedClaim
 
 SPOT_OPTIONS = 15

@@ -16,12 +16,12 @@ from kerf.engine.disruption.pricing import Market
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources, Taint
 from kerf.engine.model.labels import CAPACITY_TYPE, SPOT
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue
 from kerf.engine.scheduling.made_once import once
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, tolerates_all
 from kerf.engine.scheduling.planner import usable_pools
 from kerf.engine.scheduling.pods.pod_requirements import mentions

@@ -19,11 +19,11 @@ from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReaso
 from kerf.engine.model.instance_types import InstanceType, Offering
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference, differences
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import STEADY
 from kerf.engine.record.decisions import Verdict
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.state.nodeclaims.drift import AS_ASKED, DRIFTED
 from kerf.engine.state.state import State
 

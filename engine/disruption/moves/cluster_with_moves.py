@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import Pod, Resources
 from kerf.engine.model.labels import CAPACITY_TYPE, NODEPOOL
 from kerf.engine.record.decisions import Move, PlannedClaim
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import added, total
 from kerf.engine.scheduling.problem.problem import NodeInput
 

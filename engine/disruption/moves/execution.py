@@ -12,6 +12,7 @@ from kerf.engine.disruption.cluster_from_state import cluster_of
 from kerf.engine.disruption.moves.due_moves import replacement_time_limit, waits_for_replacement
 from kerf.engine.lifecycle.step import may_ask
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import effect_keys
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -19,7 +20,6 @@ from kerf.engine.nodeclaim.state_table import REQUESTED, STEADY, TAINTED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Intent, Move, MoveStepResult, PlannedClaim, TaintNode, UntaintNode, Verdict
 from kerf.engine.scheduling.launchable.withheld import withheld_among
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.problem.problem import PoolInput, Problem
 from kerf.engine.scheduling.provision import claim_names, launch_orders
 from kerf.engine.scheduling.reasons import SchedulingCode

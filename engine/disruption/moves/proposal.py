@@ -11,9 +11,9 @@ from kerf.engine.disruption.consolidation.balanced_policy import BALANCED, Total
 from kerf.engine.disruption.consolidation.commands import Command, Replacement, removal
 from kerf.engine.disruption.eligibility import NodeEligibility, find_candidates
 from kerf.engine.model.disruption_reasons import DisruptionReason
+from kerf.engine.model.karpenter.requirements import Requirement
 from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE
 from kerf.engine.record.decisions import Move, PlannedClaim
-from kerf.engine.scheduling.matching.requirements import Requirement
 
 NO_TOTALS: Mapping[str, Totals] = MappingProxyType({})
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model.cel.errors import CelError
 from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.devices import Allocation, AttributeBinding, DeviceFacts, ResourceClaim, ResourceSlice
 from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.model.reasons import Reason
@@ -31,7 +32,6 @@ from kerf.engine.scheduling.devices.refusals import refusal
 from kerf.engine.scheduling.devices.search import Matching, Search, Solution
 from kerf.engine.scheduling.devices.usage import DeviceGrant, GrantedClaim, Host, Ledger, freed
 from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
-from kerf.engine.scheduling.matching.requirements import Requirements
 
 Publishes = tuple[tuple[ResourceSlice, ...], tuple[AttributeBinding, ...]]
 """The slice templates of an instance type, and its attribute bindings."""

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.labels import INSTANCE_TYPE, NODEPOOL
 from kerf.engine.scheduling.devices.allocation import Devices, NodeDevices, Publishes
 from kerf.engine.scheduling.devices.pools import DeviceKey, OwnDevices, own_devices
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.devices import AttributeBinding, Device, ResourceSlice
 from kerf.engine.model.labels import WELL_KNOWN
-from kerf.engine.scheduling.matching.requirements import Requirements
 
 DeviceKey = tuple[str, str, str]
 """Driver, pool and name."""

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.devices import ALL, Attribute, Device, DeviceConstraint, DeviceRequest, ResourceClaim
 from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.scheduling.devices.capacity import consumed_capacity
 from kerf.engine.scheduling.devices.pools import CounterKey, DeviceKey, DeviceOffer, OfferedDevice
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import untolerated
 
 MAX_SEARCH_STEPS = 10_000

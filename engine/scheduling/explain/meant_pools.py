@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.labels import NODEPOOL, normalise
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.pods.pod_requirements import requirements_of
 from kerf.engine.state.state import State
 

@@ -7,13 +7,13 @@ from math import inf
 
 from msgspec.structs import replace
 
+from kerf.engine.model.karpenter.requirements import Requirement, Requirements, parse_integer
 from kerf.engine.model.labels import INSTANCE_TYPE
 from kerf.engine.model.mistyped import near_value
 from kerf.engine.scheduling.explain.tracer import NearMiss
 from kerf.engine.scheduling.explain.type_filters import NEW_CLAIM_HOST, ON_OFFER, FilterKind, TypeFilter
 from kerf.engine.scheduling.launchable.compiled_catalogue import bits
 from kerf.engine.scheduling.launchable.templates import NODES_LIMIT, NarrowedTemplate, Template
-from kerf.engine.scheduling.matching.requirements import Requirement, Requirements, parse_integer
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.topology.pod_counts import PodCount
 from kerf.engine.scheduling.topology.rules import AffinityRule, Rule

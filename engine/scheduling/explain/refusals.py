@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from kerf.engine.model.did_you_mean import did_you_mean
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import Toleration
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.explain.near_misses import near_misses, near_misses_of_dropped_pool
@@ -31,7 +32,6 @@ from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalog
 from kerf.engine.scheduling.launchable.templates import NODES_LIMIT, NarrowedTemplate, Template
 from kerf.engine.scheduling.launchable.withheld import not_given
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.matching.taints import taint_text, toleration_text, untolerated
 from kerf.engine.scheduling.packing.packed_claim import PackedClaim

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import AffinityTerm, NodeTerm, PodShape
 from kerf.engine.model.labels import normalise
 from kerf.engine.model.reasons import ReasonCode
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import TOLERATES_PREFER_NO_SCHEDULE
 
 

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from kerf.engine.model.karpenter.requirements import Conflict, Requirements
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.reasons import ReasonCode
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue
 from kerf.engine.scheduling.launchable.daemons import DaemonGroup
 from kerf.engine.scheduling.launchable.templates import NODES_LIMIT, PLANNING_ONLY_LABELS, NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
-from kerf.engine.scheduling.matching.requirements import Conflict, Requirements
 from kerf.engine.scheduling.matching.taints import taint_text, untolerated
 from kerf.engine.scheduling.pods.pod_class import PodClass
 

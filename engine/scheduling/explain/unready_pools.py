@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.labels import NODEPOOL, WELL_KNOWN
 from kerf.engine.record.decisions import Unplaced
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import tolerates_all
 from kerf.engine.scheduling.planner import usable_pools
 from kerf.engine.scheduling.pods.pod_requirements import requirements_of

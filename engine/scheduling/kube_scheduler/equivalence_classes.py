@@ -11,6 +11,7 @@ from collections.abc import Hashable, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.scheduling.kube_scheduler.filters import (
     node_affinity,
@@ -29,7 +30,6 @@ from kerf.engine.scheduling.kube_scheduler.scores import (
     scored_requests,
     static_scores_differ,
 )
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, untolerated
 from kerf.engine.scheduling.pods.pod_volumes import PodVolumes, claim_names, volumes_of_claims
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem, ShapeKey

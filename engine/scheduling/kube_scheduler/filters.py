@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import HostPort, PodShape, Resources, Taint, Toleration
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, untolerated
 from kerf.engine.scheduling.pods.pod_requirements import alternatives_of, contradictions
 from kerf.engine.scheduling.pods.pod_volumes import Attachment

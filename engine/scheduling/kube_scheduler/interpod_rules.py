@@ -13,12 +13,12 @@ from functools import partial
 
 from msgspec import Struct
 
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, SpreadConstraint, Toleration
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.scheduling.kube_scheduler.filters import node_affinity, taint_toleration
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, spread_selector, term_selector
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD, alternatives_of, hard_keys, hard_spreads
 from kerf.engine.scheduling.problem.problem import Problem, ShapeKey
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import ASSUMED, HostPort, Resources, Taint, assumed
 from kerf.engine.model.labels import CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, TENANCY, ZONE, ZONE_ID
 from kerf.engine.scheduling.kube_scheduler.scores import NodeScores
 from kerf.engine.scheduling.launchable.compiled_catalogue import compiled_catalogue
 from kerf.engine.scheduling.launchable.daemons import Daemon, reserved_for_daemons
 from kerf.engine.scheduling.launchable.launch_offers import offerings_of, tenancy_of
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.matching.resources import total as summed
 from kerf.engine.scheduling.plan import OpenedClaim

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.karpenter.requirements import NEGATIVE, Requirement, Requirements
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import (
     CAPACITY_TYPE,
@@ -38,7 +39,6 @@ from kerf.engine.model.labels import (
 )
 from kerf.engine.model.labels import normalise as stable_key
 from kerf.engine.scheduling.made_once import once
-from kerf.engine.scheduling.matching.requirements import NEGATIVE, Requirement, Requirements
 
 MAX_CACHED_CATALOGUES = 16
 """How many compiled catalogues are kept for equal ones."""

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.engine.model.karpenter.requirements import NEGATIVE, Requirements
 from kerf.engine.model.kubernetes.pods import HostPort, PodShape, Resources, Taint, Toleration
 from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue
-from kerf.engine.scheduling.matching.requirements import NEGATIVE, Requirements
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.matching.taints import TOLERATES_PREFER_NO_SCHEDULE, tolerates_all
 from kerf.engine.scheduling.pods.pod_requirements import requirements_of

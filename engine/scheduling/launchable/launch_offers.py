@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.record.decisions import Offer
-from kerf.engine.scheduling.matching.requirements import Requirements
 
 _EXOTIC_RESOURCES = ("aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "amd.com/gpu", "nvidia.com/gpu",
                      "habana.ai/gaudi")  # fmt: skip

@@ -17,10 +17,10 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.karpenter.nodeoverlays import FIXED_RESOURCES, NodeOverlay
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.labels import INSTANCE_TYPE, NODEPOOL, RESERVED
 from kerf.engine.scheduling.launchable.compiled_catalogue import bits
 from kerf.engine.scheduling.launchable.overlay_targets import OverlayTargets
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.pods.validation import requirement_problems
 
 MAX_CACHED_EVALUATIONS = 4

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.labels import WELL_KNOWN
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.problem.problem import Problem
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kerf.engine.model.instance_types import InstanceType, Offering
+from kerf.engine.model.karpenter.requirements import NEGATIVE, Requirement, Requirements
 from kerf.engine.model.labels import (
     CAPACITY_TYPE,
     INSTANCE_TYPE,
@@ -19,7 +20,6 @@ from kerf.engine.model.labels import (
     ZONE_ID,
 )
 from kerf.engine.scheduling.launchable.compiled_catalogue import LabelIndex
-from kerf.engine.scheduling.matching.requirements import NEGATIVE, Requirement, Requirements
 
 _OFFERING_LABELS = (ZONE, CAPACITY_TYPE, ZONE_ID, RESERVATION_ID, RESERVATION_TYPE)
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
+from kerf.engine.model.karpenter.requirements import Conflict, Requirement, Requirements
 from kerf.engine.model.kubernetes.pods import HostPort, Resources
 from kerf.engine.model.labels import (
     CAPACITY_TYPE,
@@ -41,7 +42,6 @@ from kerf.engine.scheduling.launchable.daemons import Daemon, daemon_groups
 from kerf.engine.scheduling.launchable.open_labels import NOTHING_KNOWN, OpenLabels, open_labels
 from kerf.engine.scheduling.launchable.withheld import withheld_among
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
-from kerf.engine.scheduling.matching.requirements import Conflict, Requirement, Requirements
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.problem.problem import PoolInput, Problem
 

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from kerf.engine.model.karpenter.nodepool_health import MAX_VAIN_LAUNCHES
 from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
+from kerf.engine.model.karpenter.requirements import Requirement, Requirements
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
 from kerf.engine.scheduling.reasons import SchedulingCode, reason
 
 

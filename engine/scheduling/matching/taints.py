@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from kerf.engine.model.karpenter.requirements import parse_integer
 from kerf.engine.model.kubernetes.pods import Taint, Toleration
-from kerf.engine.scheduling.matching.requirements import parse_integer
 
 _CANONICAL = re.compile(r"0|-?[1-9][0-9]*")
 """The integers that Lt and Gt compare, as Kubernetes writes them: "+5" and "007" are none."""

@@ -11,11 +11,11 @@ from operator import gt, le
 
 from msgspec import Struct
 
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import HostPort, Resources, Toleration
 from kerf.engine.scheduling.launchable.compiled_catalogue import bits
 from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template, template_of
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.matching.taints import untolerated
 from kerf.engine.scheduling.planner import STRICT, usable_pools

@@ -12,9 +12,9 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.scheduling.launchable.templates import Template
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import CompiledProblem

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from types import MappingProxyType
 
+from kerf.engine.model.karpenter.requirements import NEGATIVE, NO_REQUIREMENTS, Conflict, Requirements
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import HOSTNAME, WELL_KNOWN
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.devices.allocation import NodeDevices
 from kerf.engine.scheduling.launchable.daemons import Daemon, reserved_for_daemons
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
-from kerf.engine.scheduling.matching.requirements import NEGATIVE, NO_REQUIREMENTS, Conflict, Requirements
 from kerf.engine.scheduling.matching.resources import fits, lacking
 from kerf.engine.scheduling.matching.taints import taint_text, untolerated
 from kerf.engine.scheduling.pods.demand import LabelValues

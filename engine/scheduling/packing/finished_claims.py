@@ -9,6 +9,7 @@ from itertools import islice
 from msgspec import Struct
 
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.karpenter.requirements import Requirement, Requirements
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import (
     CAPACITY_TYPE,
@@ -23,7 +24,6 @@ from kerf.engine.scheduling.explain.refusals import types_by_price
 from kerf.engine.scheduling.explain.tracer import PricedType
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue, bits
 from kerf.engine.scheduling.launchable.templates import PLANNING_ONLY_LABELS, NarrowedTemplate, Template
-from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.packing.packed_claim import PackedClaim
 from kerf.engine.scheduling.plan import OpenedClaim

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import HostPort, Toleration
 from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import untolerated
 from kerf.engine.scheduling.topology.rules import AffinityRule, Domain, DomainCount, Rule
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kerf.engine.model.karpenter.requirements import NO_REQUIREMENTS
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.scheduling.devices.allocation import DeviceWant
-from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS
 from kerf.engine.scheduling.pods.demand import Demand
 from kerf.engine.scheduling.pods.pod_volumes import PodVolumes
 from kerf.engine.scheduling.topology.pod_counts import PodCount

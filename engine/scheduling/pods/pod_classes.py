@@ -12,11 +12,11 @@ from copy import copy
 import msgspec
 from msgspec.structs import replace
 
+from kerf.engine.model.karpenter.requirements import NO_REQUIREMENTS, Requirements
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.kubernetes.volumes import VolumeFacts
 from kerf.engine.scheduling.devices.allocation import Devices, DeviceWant
 from kerf.engine.scheduling.made_once import once
-from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS, Requirements
 from kerf.engine.scheduling.pods.demand import Demand
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.pods.pod_requirements import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from kerf.engine.model.karpenter.requirements import NEGATIVE, Requirement, Requirements, requirement
 from kerf.engine.model.kubernetes.pods import AffinityTerm, Expression, PodShape, SpreadConstraint
 from kerf.engine.model.labels import HOSTNAME, normalise
-from kerf.engine.scheduling.matching.requirements import NEGATIVE, Requirement, Requirements, requirement
 from kerf.engine.scheduling.matching.taints import TOLERATES_PREFER_NO_SCHEDULE
 
 HARD_SPREAD = "DoNotSchedule"

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import NodeTerm, PodShape
 from kerf.engine.model.kubernetes.volumes import VolumeClaim, VolumeFacts
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.reasons import SchedulingCode, reason
 
 Attachment = tuple[str, str]

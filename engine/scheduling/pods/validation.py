@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.karpenter.requirements import COMPARISONS, OPERATORS, parse_integer
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.labels import (
     CAPACITY_TYPE,
@@ -18,7 +19,6 @@ from kerf.engine.model.labels import (
     normalise,
 )
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.matching.requirements import COMPARISONS, OPERATORS, parse_integer
 from kerf.engine.scheduling.pods.pod_requirements import requirements_of
 from kerf.engine.scheduling.reasons import SchedulingCode, reason
 

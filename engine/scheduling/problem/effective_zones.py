@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.labels import ZONE
 from kerf.engine.scheduling.launchable.templates import template_of
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.pods.pod_classes import PodClasses

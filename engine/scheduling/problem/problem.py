@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
+from kerf.engine.model.karpenter.requirements import NO_REQUIREMENTS, Requirements
 from kerf.engine.model.kubernetes.devices import DeviceFacts
 from kerf.engine.model.kubernetes.namespaces import Namespace
 from kerf.engine.model.kubernetes.pods import Expression, HostPort, NodeTerm, PodShape, Resources, Taint
 from kerf.engine.model.kubernetes.volumes import VolumeFacts
 from kerf.engine.model.settings import Settings
-from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS, Requirements
 from kerf.engine.scheduling.matching.resources import added, total
 
 ShapeKey = tuple[str, str]

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from kerf.engine.model.karpenter.requirements import NO_REQUIREMENTS, Requirements
 from kerf.engine.model.kubernetes.pods import Taint, Toleration
 from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
-from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS, Requirements
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, untolerated
 from kerf.engine.scheduling.topology.rules import Domain, DomainCount, SpreadRule
 

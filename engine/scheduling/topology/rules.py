@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kerf.engine.model.karpenter.requirements import Requirement
 from kerf.engine.model.labels import HOSTNAME
-from kerf.engine.scheduling.matching.requirements import Requirement
 
 Domain = str | int
 """A label's value; for the hostname the number of a claim opened in this pass, which has no name yet."""

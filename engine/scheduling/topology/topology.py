@@ -15,12 +15,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.engine.model.karpenter.requirements import NO_REQUIREMENTS, Requirement, Requirements
 from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, SpreadConstraint
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
 from kerf.engine.scheduling.made_once import once
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, spread_selector, term_selector
-from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS, Requirement, Requirements
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD, alternatives_of, hard_keys, requirements_of
 from kerf.engine.scheduling.problem.problem import BoundPod, PendingPod, Problem

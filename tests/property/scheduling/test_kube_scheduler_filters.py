@@ -23,6 +23,7 @@ from kerf.adapters.simulation.scheduler import filters as simulated
 from kerf.adapters.simulation.scheduler.topology_filters import TopologyFilter
 from kerf.adapters.simulation.seeded_random import SeededRandom
 from kerf.adapters.simulation.timing import Timing
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.namespaces import Namespace
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import (
@@ -47,7 +48,6 @@ from kerf.engine.scheduling.kube_scheduler.interpod_counts import InterpodCounts
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
 from kerf.engine.scheduling.kube_scheduler.node_usage import NodeUsage
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.problem.problem import BoundPod, PendingPod, Problem
 from tests.support.scenarios.problems import Workloads
 from tests.support.strategies.examples import examples

@@ -13,13 +13,13 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.karpenter.nodeoverlays import Adjustment, NodeOverlay
 from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
+from kerf.engine.model.karpenter.requirements import Requirement, Requirements
 from kerf.engine.scheduling.launchable.node_overlays import (
     OverlayCondition,
     matched_offerings,
     overlaid_catalogues,
     overlay_conditions,
 )
-from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
 from tests.support.scenarios.problems import pool
 from tests.support.strategies.examples import examples
 

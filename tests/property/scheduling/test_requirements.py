@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kerf.engine.scheduling.matching.requirements import Requirement, Requirements, requirement
+from kerf.engine.model.karpenter.requirements import Requirement, Requirements, requirement
 
 VALUES = ("a", "b", "x", "1", "2", "3", "5", "-1", "07")
 values = st.lists(st.sampled_from(VALUES), max_size=4)

@@ -12,8 +12,8 @@ from typing import Any
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import InstanceType, Offering
+from kerf.engine.model.karpenter.requirements import Requirement, Requirements, requirement
 from kerf.engine.model.kubernetes.pods import HostPort, PodShape, Resources
-from kerf.engine.scheduling.matching.requirements import Requirement, Requirements, requirement
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, PoolInput, Problem
 

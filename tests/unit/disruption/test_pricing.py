@@ -15,8 +15,8 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.karpenter.requirements import Requirement, Requirements
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
 from tests.support.scenarios.clusters import capacity, cluster, node, pod, pool
 
 ANY = Requirements()

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue, Offering
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.record.decisions import FindInstance, LaunchInstance, TerminateInstance
 from kerf.engine.record.observations import (
     EffectAnswered,
@@ -18,7 +19,6 @@ from kerf.engine.record.observations import (
 )
 from kerf.engine.scheduling.launchable.launch_offers import choose_offers
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
-from kerf.engine.scheduling.matching.requirements import Requirements
 from tests.support.lives import asked, claim_of, types
 from tests.support.records import re_derived
 from tests.support.world import CATALOGUE, World, pool

@@ -7,9 +7,9 @@ import pytest
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.record.decisions import Offer
 from kerf.engine.scheduling.launchable.launch_offers import choose_offers
-from kerf.engine.scheduling.matching.requirements import Requirements
 
 A, B = "us-west-2a", "us-west-2b"
 EVERYTHING = Requirements(())

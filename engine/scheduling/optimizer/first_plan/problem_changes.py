@@ -23,9 +23,9 @@ from itertools import chain, combinations
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.engine.model.karpenter.requirements import NO_REQUIREMENTS, Requirements, requirement
 from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL, ZONE
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS, Requirements, requirement
 from kerf.engine.scheduling.optimizer.first_plan.affinity_partners import affinity_partners, in_turn, pods_alike
 from kerf.engine.scheduling.optimizer.first_plan.related_pods import problem_of_related_pods
 from kerf.engine.scheduling.plan import Plan

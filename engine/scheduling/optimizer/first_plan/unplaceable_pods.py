@@ -19,6 +19,7 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from msgspec import Struct
 
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.labels import CAPACITY_TYPE, HOSTNAME, WELL_KNOWN, ZONE, normalise
 from kerf.engine.scheduling.launchable.templates import PLANNING_ONLY_LABELS
@@ -28,7 +29,6 @@ from kerf.engine.scheduling.matching.label_selectors import (
     spread_selector,
     term_selector,
 )
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.optimizer.first_plan.problem_changes import pending_by_topology
 from kerf.engine.scheduling.optimizer.pods_by_label import PodsByLabel
 from kerf.engine.scheduling.plan import Plan

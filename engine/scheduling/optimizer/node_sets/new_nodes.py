@@ -9,10 +9,10 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo, planned_node
 from kerf.engine.scheduling.launchable.daemons import Daemon
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.optimizer.effort import TOUCHES_PER_TYPE
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
 from kerf.engine.scheduling.optimizer.partial_problems import counted

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.scheduling.kube_scheduler.scheduler import new_node_name
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.optimizer.alternative_plans import placements
 from kerf.engine.scheduling.optimizer.effort import TOUCHES_PER_PLAN, TOUCHES_PER_POD, TOUCHES_PER_REPEATED_POD
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions

@@ -18,10 +18,10 @@ from operator import le
 from msgspec import Struct
 
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import PodShape, Toleration
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, spread_selector, term_selector
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, TOLERATES_PREFER_NO_SCHEDULE, untolerated
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, PodKind
 from kerf.engine.scheduling.optimizer.pods_by_label import PodsByLabel

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.devices import (
     AllocatedDevice,
     Allocation,
@@ -17,7 +18,6 @@ from kerf.engine.model.kubernetes.pods import Expression, NodeTerm
 from kerf.engine.scheduling.devices.node_devices import devices_of, node_devices_of
 from kerf.engine.scheduling.devices.search import Usage
 from kerf.engine.scheduling.devices.usage import Host, Ledger
-from kerf.engine.scheduling.matching.requirements import Requirements
 from tests.support.scenarios.device_problems import (
     DRIVER,
     ask,

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.requirements import requirement
 from kerf.engine.scheduling.launchable import compiled_catalogue as module
 from kerf.engine.scheduling.launchable.compiled_catalogue import bits, compile_catalogue, compiled_catalogue
 from kerf.engine.scheduling.launchable.templates import available_types
-from kerf.engine.scheduling.matching.requirements import requirement
 from kerf.engine.scheduling.matching.resources import fits
 from kerf.engine.scheduling.planner import plan
 from tests.support.scenarios.problems import GI, Workloads, instance_type, ladder, problem, shape

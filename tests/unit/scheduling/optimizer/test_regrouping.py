@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.requirements import Requirements, requirement
 from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint
-from kerf.engine.scheduling.matching.requirements import Requirements, requirement
 from kerf.engine.scheduling.optimizer.alternative_plans import independent_pods
 from kerf.engine.scheduling.optimizer.effort import Effort
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, PodKind

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.karpenter.requirements import Requirement
 from kerf.engine.model.kubernetes.pods import Selector, SpreadConstraint
-from kerf.engine.scheduling.matching.requirements import Requirement
 from kerf.engine.scheduling.optimizer.spread_judge import SpreadJudge
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan

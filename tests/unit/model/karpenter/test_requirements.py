@@ -6,14 +6,14 @@ import pytest
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
-from kerf.engine.model.mistyped import suggestion
-from kerf.engine.scheduling.matching.requirements import (
+from kerf.engine.model.karpenter.requirements import (
     MAX_INT64,
     Requirement,
     Requirements,
     parse_integer,
     requirement,
 )
+from kerf.engine.model.mistyped import suggestion
 
 
 def r(operator: str, *values: str, key: str = "k", least: int | None = None) -> Requirement:
