@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
+from kerf.engine.model.karpenter.requirements import NEGATIVE, Requirement, Requirements, requirement
 
 _NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 _DOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
@@ -27,7 +28,7 @@ KNOWN_VALUES: dict[str, frozenset[str]] = {
 
 def violations(pool: NodePool) -> tuple[str, ...]:
     """Returns all violations, in the order of the fields; none for a valid NodePool."""
-    return (*_labels(pool), *_taints(pool), *_requirements(pool))
+    return (*_labels(pool), *_taints(pool), *_requirements(pool), *contradictions(pool).values())
 
 
 def qualified(key: str) -> bool:
@@ -96,6 +97,26 @@ def _listed(found: RequirementSpec, key: str) -> Iterator[str]:
         yield f"requirement {key} has only unknown values: {', '.join(found.values)}"
     elif len(usable) < min(least, len(found.values)):
         yield f"requirement {key} has fewer known values than minValues {least} asks for"
+
+
+def contradictions(pool: NodePool) -> dict[str, str]:
+    """Returns, by its key, what is wrong with each label that the template and the requirements leave no value for.
+
+    Karpenter launches such nodes: they lack what was asked for, and drift.
+    """
+    asked: dict[str, list[tuple[str, Requirement]]] = {}
+    for key, value in pool.labels.items():
+        asked.setdefault(lbl.normalise(key), []).append((f"{key}={value}", requirement(key, "In", (value,))))
+    for spec in pool.requirements:
+        one = requirement(spec.key, spec.operator, spec.values)
+        text = f"{one.key} {spec.operator} {spec.values[0]}" if spec.operator in NUMERIC and spec.values else str(one)
+        asked.setdefault(one.key, []).append((text, one))
+    return {
+        key: f"no value of label {key} meets {' and '.join(text for text, _ in entries)}"
+        for key, entries in sorted(asked.items())
+        if Requirements(one for _, one in entries).get(key).operator == "DoesNotExist"
+        and any(one.operator not in NEGATIVE for _, one in entries)
+    }
 
 
 def is_label_value(text: str) -> bool:

@@ -15,7 +15,7 @@ from kerf.engine.model.crds.kubelet import kubelet_problem
 from kerf.engine.model.crds.published import PublishedSchemas
 from kerf.engine.model.crds.schema import Schema
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
-from kerf.engine.model.karpenter.nodepool_validation import KNOWN_VALUES, is_label_value, qualified
+from kerf.engine.model.karpenter.nodepool_validation import KNOWN_VALUES, contradictions, is_label_value, qualified
 from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
 from kerf.engine.model.labels import normalise
 from kerf.engine.model.manifests.decode import KINDS, decode_object, generates_name, near_kinds, subject_of
@@ -186,6 +186,9 @@ def _unusable(pool: NodePool, report: Report) -> None:
                 report.add("KERF312", f"{path}.values[{at}]", f"{value!r} is not a label value", _NAMES)
         if requirement.operator == "In" and requirement.values:
             _check_known(requirement, f"{path}.values", report)
+    for key, message in contradictions(pool).items():
+        index = max(index for index, found in enumerate(pool.requirements) if normalise(found.key) == key)
+        report.add("KERF312", f"{template}.requirements[{index}]", message, "Nothing is launched for such a NodePool")
 
 
 _NAMES = "Write at most 63 letters, digits, - _ and . that begin and end with a letter or digit"

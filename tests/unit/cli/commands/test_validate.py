@@ -169,6 +169,14 @@ def test_a50_a_pool_of_a_class_with_a_malformed_kubelet_is_checked(kerf: Run, tm
             [{"key": f"a/{64 * 'x'}", "operator": "Exists"}],
             "KERF312 spec.template.spec.requirements[0].key: ",
         ),
+        (
+            "spec.template.spec.requirements",
+            [
+                {"key": "team", "operator": "In", "values": ["a"]},
+                {"key": "team", "operator": "NotIn", "values": ["a"]},
+            ],
+            "KERF312 spec.template.spec.requirements[1]: no value of label team meets team In [a] and team NotIn [a].",
+        ),
         ("spec.template.metadata", {"labels": {64 * "x": "a"}}, "KERF312 spec.template.metadata.labels[xxx"),
         (
             "spec.template.spec.taints",

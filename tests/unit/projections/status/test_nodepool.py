@@ -74,7 +74,7 @@ def test_l252_what_is_invalid_is_told_with_all_messages() -> None:
 @pytest.mark.parametrize(
     ("changes", "wrong"),
     [
-        ({"labels": {"team": "a", lbl.CAPACITY_TYPE: "spot"}}, 0),
+        ({"labels": {"team": "a", lbl.CAPACITY_TYPE: "on-demand"}}, 0),
         ({"labels": {lbl.NODEPOOL: "x"}}, 1),
         ({"labels": {lbl.HOSTNAME: "x"}}, 1),
         ({"labels": {"a" * 64: "x"}}, 1),
@@ -98,6 +98,53 @@ def test_l252_what_is_invalid_is_told_with_all_messages() -> None:
 )
 def test_l36_to_l39_what_the_controller_refuses(changes: dict[str, Any], wrong: int) -> None:
     assert len(violations(replace(pool(), **changes))) == wrong
+
+
+ZONE_BETA = "failure-domain.beta.kubernetes.io/zone"
+LISTED = RequirementSpec("team", "In", ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "requirements", "told"),
+    [
+        ({"team": "a"}, (LISTED,), ""),
+        ({"team": "c"}, (LISTED,), "no value of label team meets team=c and team In [a b]"),
+        (
+            {"team": "a"},
+            (RequirementSpec("team", "DoesNotExist"),),
+            "no value of label team meets team=a and team DoesN",
+        ),
+        ({}, (LISTED, RequirementSpec("team", "In", ("b", "c"))), ""),
+        ({}, (LISTED, RequirementSpec("team", "NotIn", ("a", "b"))), "no value of label team meets team In [a b] and"),
+        ({}, (RequirementSpec("n", "Gt", ("5",)), RequirementSpec("n", "Lt", ("5",))), "meets n Gt 5 and n Lt 5"),
+        ({}, (RequirementSpec("n", "Gte", ("5",)), RequirementSpec("n", "Lte", ("5",))), ""),
+        ({}, (RequirementSpec("team", "NotIn", ("a",)), RequirementSpec("team", "DoesNotExist")), ""),
+        ({}, (RequirementSpec("team", "Exists"), RequirementSpec("team", "DoesNotExist")), "no value of label team"),
+        (
+            {"topology.kubernetes.io/zone": "z1"},
+            (RequirementSpec(ZONE_BETA, "In", ("z2",)),),
+            "kubernetes.io/zone=z1 and",
+        ),
+    ],
+)
+def test_l38_a_label_that_can_have_no_value_is_told(
+    labels: dict[str, str], requirements: tuple[RequirementSpec, ...], told: str
+) -> None:
+    """Three nodes were launched for it, and each came with the label of the template."""
+    found = "; ".join(violations(replace(pool(), labels=labels, requirements=requirements)))
+    assert told in found
+    assert bool(told) == bool(found)
+
+
+def test_l38_nothing_is_launched_for_such_a_nodepool() -> None:
+    world = World()
+    world.prepare(pool(labels={"team": "c"}, requirements=(LISTED,)))
+    world.pending("a")
+    world.after(1_000)
+    assert not world.launches()
+    world.see(Observation(pool(labels={"team": "b"}, requirements=(LISTED,))))
+    world.after(1_000)
+    assert len(world.launches()) == 1
 
 
 def test_l66_since_moves_only_with_the_status() -> None:
