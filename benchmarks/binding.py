@@ -59,10 +59,9 @@ from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo, planned_no
 from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.launchable.daemons import daemons
+from kerf.engine.scheduling.optimizer.alternative_plans import with_bound
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
-from kerf.engine.scheduling.optimizer.bound_first import BoundFirst
 from kerf.engine.scheduling.optimizer.partial_problems import problem_after_binding
-from kerf.engine.scheduling.optimizer.spread_judge import SpreadJudge
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.pods.pod_volumes import claim_names
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
@@ -150,8 +149,7 @@ class Told:
         if node_of and chosen.isdisjoint(frozenset().union(*(self._claims[uid] for uid in left))):
             rest = problem_after_binding(rest, node_of, left)
             planned = best_plan(rest, self._effort)
-            judge = SpreadJudge(self._problem, self._foreseen)
-            self.made = BoundFirst(self._problem, node_of, rest, planned, judge).with_bound(planned)
+            self.made = with_bound(self._problem, planned, node_of)
         return coming_nodes(self._scenario, rest, planned)
 
 

@@ -64,8 +64,8 @@ def _taints(pool: NodePool) -> Iterator[str]:
 
 
 def _requirements(pool: NodePool) -> Iterator[str]:
-    for requirement in pool.requirements:
-        yield from _requirement(requirement, lbl.normalise(requirement.key))
+    for found in pool.requirements:
+        yield from _requirement(found, lbl.normalise(found.key))
 
 
 def _requirement(found: RequirementSpec, key: str) -> Iterator[str]:

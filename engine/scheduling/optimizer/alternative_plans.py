@@ -89,6 +89,11 @@ def placements(problem: Problem, places: Mapping[str, str | int]) -> tuple[Place
     return tuple(Placement(node, claims[node], tuple(uids)) for node, uids in sorted(pods_on.items()))
 
 
+def with_bound(problem: Problem, planned: Plan, node_of: Mapping[str, str]) -> Plan:
+    """A plan with these pods (uids) on existing nodes besides."""
+    return replace(planned, placements=placements(problem, {**planned.places, **node_of}))
+
+
 def _still_unplaced(groups: tuple[Unplaced, ...], placed: frozenset[str]) -> tuple[Unplaced, ...]:
     left = (Unplaced(tuple(uid for uid in group.pods if uid not in placed), group.reasons) for group in groups)
     return tuple(group for group in left if group.pods)

@@ -19,6 +19,7 @@ from kerf.engine.scheduling.optimizer.lower_bound import PriceBounds
 from kerf.engine.scheduling.optimizer.plans_with_devices import optimize_without_devices
 from kerf.engine.scheduling.optimizer.search.search import Search
 from kerf.engine.scheduling.optimizer.seats_in_turn import seated, seats_in_turn
+from kerf.engine.scheduling.optimizer.spread_judge import SpreadJudge
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import Problem
 
@@ -48,21 +49,20 @@ def _best(problem: Problem, effort: int) -> TracedPlan:
     if effort <= 0 or not first.claims or first.truncated:  # a pass that is at its limit has no steps to spare
         return planners_own(problem, first)
     bound = bound_first(problem, first, touches_for_rating(effort)) if problem.settings.nominations else None
-    return _optimized(problem, first, effort) if bound is None else _beside_bound(bound, first, effort)
+    if bound is None:
+        return _optimized(problem, first, effort, SpreadJudge(problem, first))
+    return _beside_bound(bound, first, effort)
 
 
 def _beside_bound(bound: BoundFirst, first: Plan, effort: int) -> TracedPlan:
     """The best plan found for the pods that kube-scheduler leaves over when it has filled the nodes that are there.
 
-    The first one for these pods if a better one breaks a spread of pods that are bound. Where that is dearer than the
-    first plan, the best one for all pods if it costs less in the end."""
-    others = _optimized(bound.rest, bound.first, effort)
+    Where that is dearer than the first plan, the best one for all pods if it costs less in the end."""
+    others = _optimized(bound.rest, bound.first, effort, bound.judge)
     spent = others.plan.touches
-    if not bound.judge.keeps(bound.with_bound(others.plan)):
-        others = planners_own(bound.rest, bound.first)
     whole = bound.with_bound(others.plan)
     if total_price(whole.claims) > total_price(first.claims) + TOLERANCE:
-        of_all, trace = _optimized(bound.problem, first, effort)
+        of_all, trace = _optimized(bound.problem, first, effort, SpreadJudge(bound.problem, first))
         spent += of_all.touches
         comparable = len(of_all.placed) >= len(whole.placed) and (of_all.rated or not whole.rated)
         if comparable and _price_in_the_end(of_all) < _price_in_the_end(whole):
@@ -76,15 +76,15 @@ def _price_in_the_end(planned: Plan) -> float:
     return total_price(planned.claims) * (1 + share)
 
 
-def _optimized(problem: Problem, first: Plan, effort: int) -> TracedPlan:
-    """The best plan found after the first one."""
+def _optimized(problem: Problem, first: Plan, effort: int, judge: SpreadJudge) -> TracedPlan:
+    """The best plan found after the first one, of those that `judge` lets pass."""
     if not first.claims:
         return planners_own(problem, first)
     options = InstanceOptions(problem)
     given = touches_for_cheaper(effort, len(problem.pods))
     steps = Effort(given)
     bounds = PriceBounds(problem, options, first)
-    search = Search(problem, first, options, steps, bounds)
+    search = Search(problem, first, options, steps, bounds, judge)
     search.run()
     steps.give(touches_for_rating(effort))
     rated = BindableChoice(problem, first, search, steps, touches_for_binding(effort)).best()

@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from functools import partial
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler, setup_touches
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
-from kerf.engine.scheduling.optimizer.alternative_plans import may_replace, placements
+from kerf.engine.scheduling.optimizer.alternative_plans import may_replace, with_bound
 from kerf.engine.scheduling.optimizer.combined_trace import CombinedTrace, TracedPlan
 from kerf.engine.scheduling.optimizer.first_plan.first_plan import first_plan
 from kerf.engine.scheduling.optimizer.partial_problems import problem_after_binding
@@ -28,7 +27,8 @@ from kerf.engine.scheduling.problem.problem import Problem
 
 class BoundFirst(Struct, frozen=True):
     """What kube-scheduler does before new nodes come: `node_of` has the pods (uids) that it binds, with their nodes.
-    `rest` is the problem of the other pods, and `first` its first plan. `judge` compares with the first plan of all."""
+    `rest` is the problem of the other pods, and `first` its first plan. `judge` compares plans of these pods, with the
+    bound ones beside them, with the first plan of all."""
 
     problem: Problem
     node_of: Mapping[str, str]
@@ -38,7 +38,7 @@ class BoundFirst(Struct, frozen=True):
 
     def with_bound(self, planned: Plan) -> Plan:
         """A plan of the other pods, with these pods on their nodes."""
-        return replace(planned, placements=placements(self.problem, {**planned.places, **self.node_of}))
+        return with_bound(self.problem, planned, self.node_of)
 
     def trace(self, others: TracedPlan, tracer: Tracer) -> None:
         """Tell the tracer of both plannings as of one pass: of all pods, then of the others."""
@@ -60,10 +60,10 @@ def bound_first(problem: Problem, first: Plan, max_touches: int) -> BoundFirst |
         return None
     left = frozenset([pod.uid for pod in problem.pods if pod.uid not in bindings.node_of])
     rest, first_of_rest = first_plan(problem_after_binding(problem, bindings.node_of, left))
-    found = BoundFirst(problem, bindings.node_of, rest, first_of_rest, SpreadJudge(problem, first))
-    whole = found.with_bound(first_of_rest)
-    keeps = may_replace(problem, first, whole, by_pod=False) and found.judge.keeps(whole)
-    return found if keeps else None
+    judge = SpreadJudge(problem, first, bindings.node_of)
+    found = BoundFirst(problem, bindings.node_of, rest, first_of_rest, judge)
+    replaces = may_replace(problem, first, found.with_bound(first_of_rest), by_pod=False)
+    return found if replaces and judge.keeps(first_of_rest) else None
 
 
 def _is_known(problem: Problem) -> bool:

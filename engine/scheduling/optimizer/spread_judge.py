@@ -7,7 +7,7 @@ of a spread there. The planner counts every zone that there could be a node in, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 from msgspec import Struct
@@ -15,6 +15,7 @@ from msgspec import Struct
 from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.scheduling.launchable.templates import Template
+from kerf.engine.scheduling.optimizer.alternative_plans import with_bound
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import CompiledProblem
@@ -30,6 +31,9 @@ BoundPods = Counter[tuple[int, Domain | None]]
 """How many pods of a plan each rule (by number) binds in each domain; None: in one that is not known yet."""
 
 
+NONE_BOUND: Mapping[str, str] = {}
+
+
 class _Spreads(Struct, frozen=True):
     """What spreads have to do with the pods of one shape: the rules that bind them, and the counts that they enter."""
 
@@ -38,10 +42,11 @@ class _Spreads(Struct, frozen=True):
 
 
 class SpreadJudge:
-    """Compares the plans of one problem with its first plan. `keys`: the labels whose domains pods are spread over."""
+    """Compares the plans of one problem with its first plan. `bound`: pods (uids) that are on these nodes in every
+    other plan, which names only where the others are. `keys`: the labels whose domains pods are spread over."""
 
-    def __init__(self, problem: Problem, first: Plan) -> None:
-        self._problem, self._first = problem, first
+    def __init__(self, problem: Problem, first: Plan, bound: Mapping[str, str] = NONE_BOUND) -> None:
+        self._problem, self._first, self._bound = problem, first, bound
         shapes = {pod.shape for pod in problem.pods}
         self.keys = frozenset[str]().union(*[spread_keys(problem.shapes[digest]) for digest in shapes])
 
@@ -50,7 +55,8 @@ class SpreadJudge:
         none, and no domain has more of them."""
         if not self.keys:
             return True
-        broken = zip(self._broken(planned), self._broken_at_first, strict=True)
+        whole = with_bound(self._problem, planned, self._bound) if self._bound else planned
+        broken = zip(self._broken(whole), self._broken_at_first, strict=True)
         return all(
             pods <= pods_at_first and most <= most_at_first for (pods, most), (pods_at_first, most_at_first) in broken
         )

@@ -77,14 +77,19 @@ class Search:
     with the first plan."""
 
     def __init__(
-        self, problem: Problem, first: Plan, options: InstanceOptions, effort: Effort, bounds: PriceBounds
+        self,
+        problem: Problem,
+        first: Plan,
+        options: InstanceOptions,
+        effort: Effort,
+        bounds: PriceBounds,
+        judge: SpreadJudge,
     ) -> None:
         self.best = candidate_of_plan(problem, first)
         self.candidates = [self.best]
         self._problem, self._first, self._options = problem, first, options
-        self._effort, self._bounds = effort, bounds
+        self._effort, self._bounds, self._spread_judge = effort, bounds, judge
         self._planning_touches = planning_touches(problem)
-        self._spread_judge = SpreadJudge(problem, first)
         self.node_sets = NodeSets(problem, first, options, effort)
         self._plan_of_node_set = PlanOfNodeSet(problem, options, self.node_sets)
         self._single_claims = SingleClaims(problem, options, effort)

@@ -116,4 +116,4 @@ def test_s138_no_mix_is_spread_worse_than_at_first_nor_dearer_for_nothing(seed: 
 
 def best_of_all(asked: Problem, first: Plan) -> Plan:
     """The plan that leaves nothing to kube-scheduler."""
-    return _optimized(asked, first, EFFORT).plan
+    return _optimized(asked, first, EFFORT, SpreadJudge(asked, first)).plan
