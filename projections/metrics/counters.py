@@ -48,6 +48,7 @@ from kerf.engine.record.observations import (
     ObjectGone,
     SettingsSeen,
 )
+from kerf.engine.state.moves import WITHDRAWN, WITHDRAWN_WITHOUT_HOLD
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.drain_events import BY_FORCE
 from kerf.projections.metrics.counted_claims import CountedClaim, counted_claim, disruption_labels
@@ -227,8 +228,10 @@ class RecordCounters:
                 self._inc("voluntary_disruption_decisions_by_nodepool_total", pool, *decided)
             return
         self._moves.pop(result.move, None)
-        if result.step == "withdrawn":
-            self._inc("voluntary_disruption_failed_validations_total", consolidation_type(move), by=len(move.claims))
+        if result.step == WITHDRAWN:
+            if move.why != DisruptionReason.DRIFTED and result.reason.code in WITHDRAWN_WITHOUT_HOLD:  # M-5, D-110
+                name = "voluntary_disruption_failed_validations_total"
+                self._inc(name, consolidation_type(move), by=len(move.claims))
         else:  # M-7, D-118
             never = sum(not self._known(replacement.name).in_service for replacement in move.replacements)
             self._inc("voluntary_disruption_queue_failures_total", decided[0], move.why, decided[0], by=never)

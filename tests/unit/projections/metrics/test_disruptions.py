@@ -29,6 +29,7 @@ from tests.support.worlds.drain import drain, put, serving
 HOUR = 3_600_000
 DISRUPTED, PODS = "karpenter_nodeclaims_disrupted_total", "karpenter_pods_disruption_initiated_total"
 LEFT = "karpenter_pods_drained_total"
+VALIDATIONS = "karpenter_voluntary_disruption_failed_validations_total"
 
 
 def started() -> World:
@@ -343,11 +344,26 @@ def step(world: World, *results: ProposedMovesResult | MoveStepResult) -> Sample
     return scraped(exposition(metrics.families()))
 
 
+def withdrawn(code: str) -> MoveStepResult:
+    return MoveStepResult("7.0", "withdrawn", Reason(code))
+
+
 def test_m5_failed_validations_count_candidates_and_not_moves() -> None:
     move = Move("underutilized", ("a", "b"))
-    found = step(half_empty(), ProposedMovesResult((move,)), MoveStepResult("7.0", "withdrawn", Reason("churn")))
-    name = "karpenter_voluntary_disruption_failed_validations_total"
-    assert value(found, name, consolidation_type="multi") == value(found, name) == 2
+    found = step(half_empty(), ProposedMovesResult((move,)), withdrawn("churn"))
+    assert value(found, VALIDATIONS, consolidation_type="multi") == value(found, VALIDATIONS) == 2
+
+
+@pytest.mark.parametrize("code", ["scheduling", "left-over", "moved-lately"])
+def test_m5_d110_pods_that_would_have_no_place_fail_no_validation(code: str) -> None:
+    """Only candidates that are none any more count, and those that the budgets hold."""
+    found = step(half_empty(), ProposedMovesResult((Move("underutilized", ("a",)),)), withdrawn(code))
+    assert value(found, VALIDATIONS) == 0
+
+
+def test_m5_d108_a_move_for_drift_is_never_validated() -> None:
+    found = step(half_empty(), ProposedMovesResult((Move("drifted", ("a",)),)), withdrawn("churn"))
+    assert value(found, VALIDATIONS) == 0
 
 
 def test_m6_a_search_that_ended_by_its_steps_counts_as_a_timeout() -> None:
