@@ -131,7 +131,7 @@ class ConditionMetrics:
         self._claims = {name: (claim_labels(claim), leaves_since(claim)) for name, claim in state.facts.claims.items()}
         self._drifted = {name for name, claim in state.facts.claims.items() if claim.drifted_since}
         self._nodes: dict[str, Node] = dict(state.facts.nodes)
-        self._known: dict[tuple[str, str, str], Condition] = {}
+        self._known: dict[tuple[str, str], dict[str, Condition]] = {}  # kind and object → type → as it was seen last
         self._classes: dict[str, Shown] = {}
         self._pools_deleting = {name: pool.deleting for name, pool in state.facts.pools.items() if pool.deleting}
         for name in state.facts.pools:
@@ -145,10 +145,11 @@ class ConditionMetrics:
 
     def shown(self, pool: str, conditions: Iterable[Condition]) -> None:
         """Take up since when a NodePool's conditions are as they are, as its object says: the record does not."""
+        seen = self._known.get(("nodepool", pool), {})
         for condition in conditions:
-            known = self._known.get(("nodepool", pool, condition.type))
+            known = seen.get(condition.type)
             if known is not None and known.status == condition.status and condition.since:
-                self._known["nodepool", pool, condition.type] = replace(known, since=condition.since)
+                seen[condition.type] = replace(known, since=condition.since)
 
     def families(self) -> list[Family]:
         self._look_at_buffers()
@@ -173,7 +174,7 @@ class ConditionMetrics:
 
     def _since(self) -> Since:
         """Return since when conditions of NodePools and NodeClasses are as they are, by kind, object and type."""
-        return {key: condition.since for key, condition in self._known.items()}
+        return {(*key, kind): condition.since for key, seen in self._known.items() for kind, condition in seen.items()}
 
     def apply(self, entry: Entry) -> None:
         self._buffers.apply(entry)
@@ -186,16 +187,20 @@ class ConditionMetrics:
     # ── NodePools, NodeClasses, Nodes ───────────────────────────────────────────────────────────────────────
 
     def _note(self, kind: str, name: str, conditions: Iterable[Condition], at: int) -> None:
-        """Count the conditions of an object that are others than before, and keep their times."""
+        """Count the conditions of an object that are others than before, and keep their times. One that the object has
+        no more is forgotten: if it comes back, it is new."""
+        before, seen = self._known.get((kind, name), {}), dict[str, Condition]()
         for condition in conditions:
-            known = self._known.get((kind, name, condition.type))
+            known = before.get(condition.type)
             if known is not None and known.status == condition.status:
+                seen[condition.type] = known
                 continue
-            self._known[kind, name, condition.type] = Condition(
+            seen[condition.type] = Condition(
                 condition.type, condition.status, condition.reason, since=condition.since or at
             )
             if known is not None:
                 self._changed(kind, known, condition, at, ())
+        self._known[kind, name] = seen
 
     def _changed(self, kind: str, old: Condition, new: Condition, at: int, own: tuple[str, ...]) -> None:
         metrics = self._kinds[kind]
@@ -254,8 +259,7 @@ class ConditionMetrics:
         if deleting:
             self._kinds[kind].ended.observe(_seconds(deleting, entry.at), *own)
         name = gone.key if kind == BUFFER else name
-        if kind in self._kinds:
-            self._known = {key: known for key, known in self._known.items() if key[:2] != (kind, name)}
+        self._known.pop((kind, name), None)
         if kind == self._class_kind:
             self._pools(gone, entry)
 
@@ -312,6 +316,7 @@ class ConditionMetrics:
         self._drifted.discard(event.claim)
         if since:
             self._kinds["nodeclaim"].ended.observe((entry.at - since) / 1000, *own)
+        self._pools(event, entry)  # a launch that came too late says something of its NodePool (L-82)
 
 
 _HANDLERS: dict[type[Struct], Callable[[ConditionMetrics, Any, Entry], None]] = {

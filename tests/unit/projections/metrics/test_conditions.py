@@ -10,6 +10,8 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+from kerf.engine.model.karpenter.nodepool_health import VainLaunches
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.kubernetes.nodes import NodeCondition
 from kerf.engine.model.kubernetes.pod_templates import PodTemplate
 from kerf.engine.model.kubernetes.pods import PodShape
@@ -181,6 +183,39 @@ def test_l415_conditions_of_each_object_only_on_request() -> None:
     oldest = min(claim.initialized for claim in world.runtime.state.facts.claims.values())
     age = value(found, "operator_nodeclaim_status_condition_current_status_seconds", type="Initialized")
     assert age == (world.now - oldest) / 1000
+
+
+def test_l417_l82_launches_that_came_too_late_count_when_they_do() -> None:
+    """Two in a row make a NodePool's registration unhealthy. It counted only with the next event of the NodePool."""
+    world = lives.asked()
+    metrics, health = ConditionMetrics(world.runtime.state, "aws"), world.runtime.state.facts.health
+    while health["default"].status != "False":
+        world.after(10_000)
+        for entry in world.runtime.new_entries:
+            metrics.apply(entry)
+    since = health["default"].since
+    found = gauges(world, later=5_000, metrics=metrics)
+    kind, bad = "operator_nodepool_status_condition", {"type": "NodeRegistrationHealthy", "status": "False"}
+    assert value(found, f"{kind}_transitions_total", **bad) == 1
+    assert value(found, f"{kind}_current_status_seconds", name="default", **bad) == (world.now + 5_000 - since) / 1000
+
+
+def test_l416_a_condition_that_comes_back_is_as_old_as_its_return() -> None:
+    """A NodePool has RequirementsMet only while launches do not give what it asks for."""
+    world = lives.in_service()
+    metrics, facts, last = (
+        ConditionMetrics(world.runtime.state, "aws"),
+        world.runtime.state.facts,
+        world.store.entries[-1],
+    )
+    well, wanted = facts.health["default"], RequirementSpec("topology.kubernetes.io/zone", "In", ("us-west-2z",))
+    ill = replace(well, in_vain=(VainLaunches(wanted, 3),))
+    for minutes, health in ((1, ill), (10, well), (30, ill)):
+        facts.health["default"] = health
+        metrics.apply(replace(last, at=world.now + minutes * 60_000, payload=facts.pools["default"]))
+    found = gauges(world, later=31 * 60_000, metrics=metrics)
+    age = "operator_nodepool_status_condition_current_status_seconds"
+    assert value(found, age, name="default", type="RequirementsMet", status="False") == 60
 
 
 def test_l415_l416_l417_l418_a_nodeclass_that_is_no_longer_ready() -> None:
