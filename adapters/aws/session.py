@@ -13,6 +13,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
+from botocore.parsers import ResponseParserError
 
 from kerf.adapters.aws.call_listener import CallHooks, CallListener
 from kerf.adapters.aws.catalogue.pricing import pricing_region
@@ -211,8 +212,8 @@ def _only_reads(model: Any, **_: Any) -> None:
 
 
 def call(operation: Callable[..., Any], **parameters: Any) -> dict[str, Any]:
-    """The answer of one API call. Raises `AwsError`. After a 5xx or without an answer it is open whether the call took
-    effect; a throttled call did not, nor did one for which EC2 has no capacity."""
+    """The answer of one API call. Raises `AwsError`. After a 5xx, or without an answer that can be read, it is open
+    whether the call took effect; a throttled call did not, nor did one for which EC2 has no capacity."""
     name = operation.__name__
     try:
         answer: dict[str, Any] = operation(**parameters)
@@ -224,7 +225,7 @@ def call(operation: Callable[..., Any], **parameters: Any) -> dict[str, Any]:
         raise AwsError(name, code, error.get("Message", ""), unknown=unknown) from failure
     except ParamValidationError as failure:  # before anything was sent
         raise AwsError(name, type(failure).__name__, str(failure)) from failure
-    except BotoCoreError as failure:
+    except (BotoCoreError, ResponseParserError) as failure:
         raise AwsError(name, type(failure).__name__, str(failure), unknown=True) from failure
     return answer
 

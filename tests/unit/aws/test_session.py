@@ -7,6 +7,7 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError, ParamValidationError
+from botocore.parsers import ResponseParserError
 
 from kerf.adapters.aws.session import AwsError, Clients, call
 
@@ -43,6 +44,12 @@ def test_without_an_answer_the_effect_is_looked_for() -> None:
     found = refused(EndpointConnectionError(endpoint_url="https://ec2.example.com"))
     assert (found.code, found.unknown) == ("KERF502", True)
     assert str(found).endswith("Look for its effect before trying again")
+
+
+def test_an_answer_that_cannot_be_read_is_none() -> None:
+    """A proxy answers with a page of its own, or cuts an answer off: an instance may have been started."""
+    found = refused(ResponseParserError("Unable to parse response, invalid XML received"))
+    assert (found.code, found.unknown) == ("KERF502", True)
 
 
 @pytest.mark.parametrize(
