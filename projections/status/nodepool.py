@@ -23,7 +23,9 @@ from kerf.engine.scheduling.launchable.withheld import not_given
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.problem.from_state import capacity_of
 from kerf.engine.scheduling.reasons import sentence
+from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import State
+from kerf.projections.status.nodeclass import class_conditions
 
 COUNTED = ("cpu", "memory", "pods", "ephemeral-storage", "nodes")
 """Resources that are always shown, if only as zero (L-255)."""
@@ -80,7 +82,7 @@ def nodepool_status(state: State, name: str, before: Sequence[Condition] = ()) -
 def nodepool_conditions(state: State, name: str) -> tuple[Condition, ...]:
     """Return the conditions alone, without the times that the state does not have."""
     pool, health = state.facts.pools[name], state.facts.health.get(name, PoolHealth())
-    dependents = (_validation(pool), _class_ready(pool, _node_class(state, name)))
+    dependents = (_validation(pool), _class_ready(pool, _node_class(state, name), state.indexes.blobs))
     return (*dependents, _registration(health), *_requirements_met(health), _ready(dependents))
 
 
@@ -97,8 +99,9 @@ def _validation(pool: NodePool) -> Condition:
     return Condition("ValidationSucceeded", "True", "ValidationSucceeded")
 
 
-def _class_ready(pool: NodePool, seen: NodeClassSeen | None) -> Condition:
-    """The condition NodeClassReady: a NodeClass that nobody has judged yet is not ready (L-253)."""
+def _class_ready(pool: NodePool, seen: NodeClassSeen | None, blobs: Blobs) -> Condition:
+    """The condition NodeClassReady: a NodeClass that nobody has judged yet is not ready. Of one that is not, it says
+    what the NodeClass itself says (L-253)."""
     kind, name = "NodeClassReady", pool.node_class.name
     if seen is None:
         return Condition(kind, "False", "NodeClassNotFound", f"NodeClass {name} is not there")
@@ -108,7 +111,8 @@ def _class_ready(pool: NodePool, seen: NodeClassSeen | None) -> Condition:
         return Condition(kind, "True", kind)
     if seen.reason in UNSETTLED:
         return Condition(kind, "False", "NodeClassReadinessUnknown", f"NodeClass {name} is not judged yet")
-    return Condition(kind, "False", seen.reason, f"NodeClass {name} is not ready")
+    said = next((each.message for each in class_conditions(seen, blobs) if each.type == "Ready"), "")
+    return Condition(kind, "False", seen.reason, f"NodeClass {name} is not ready{': ' if said else ''}{said}")
 
 
 def _registration(health: PoolHealth) -> Condition:

@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from kerf.adapters.kubernetes.objects.nodepools import pool_status
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodepool_hash import hashed
 from kerf.engine.model.karpenter.nodepool_validation import violations
@@ -42,6 +44,21 @@ def test_a_pool_with_a_node_in_service() -> None:
     assert {c.type: c.status for c in found.conditions} == {
         "ValidationSucceeded": "True", "NodeClassReady": "True", "NodeRegistrationHealthy": "True", "Ready": "True",
     }  # fmt: skip
+
+
+def test_l253_a_nodeclass_that_is_not_ready_says_why_on_its_nodepools() -> None:
+    """What its condition Ready says is what there is to do something about."""
+    why = "SubnetsReady=False (SubnetsNotFound: no subnet has the tags)"
+    shown = EC2NodeClassStatus(conditions=(Condition("Ready", "False", "UnhealthyDependents", why),))
+    known = EC2NodeClass(NODE_CLASS.name, EC2NodeClassSpec(), shown)
+    digest, _ = content(known)
+    seen = NodeClassSeen(
+        NODE_CLASS.group, NODE_CLASS.kind, NODE_CLASS.name, reason="UnhealthyDependents", digest=digest
+    )
+    world = in_service()
+    world.see(Observation(seen, {digest: known}))
+    assert told(status(world), "NodeClassReady") == ("False", "UnhealthyDependents")
+    assert status(world).condition("NodeClassReady").message == f"NodeClass {NODE_CLASS.name} is not ready: {why}"
 
 
 def test_l253_the_nodeclass_decides_readiness() -> None:
