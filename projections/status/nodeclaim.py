@@ -57,9 +57,14 @@ def _launched(claim: NodeClaim) -> Condition:
     answer = claim.answer
     if answer is None or answer.instance or not answer.message:
         return _waiting("Launched", claim)
-    text = answer.message if len(answer.message) <= _MAX_LAUNCH_ERROR else f"{answer.message[:_MAX_LAUNCH_ERROR]}..."
-    reason = answer.code if answer.code in CREATE_ERRORS else LAUNCH_FAILED
-    return Condition("Launched", UNKNOWN, reason, text, claim.created)
+    return Condition("Launched", UNKNOWN, *launch_failure(answer.code, answer.message), claim.created)
+
+
+def launch_failure(code: str, message: str) -> tuple[str, str]:
+    """Return reason and message of a condition that tells of a failed launch (L-154, L-155). Not each code may be a
+    reason to the API server: KWOK's are HTTP statuses."""
+    text = message if len(message) <= _MAX_LAUNCH_ERROR else f"{message[:_MAX_LAUNCH_ERROR]}..."
+    return code if code in CREATE_ERRORS else LAUNCH_FAILED, text
 
 
 def _registered(claim: NodeClaim, state: State) -> Condition:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodepool_hash import hash_annotations
-from kerf.engine.model.karpenter.nodepool_health import PoolHealth
+from kerf.engine.model.karpenter.nodepool_health import REGISTRATION_FAILED, UNHEALTHY, PoolHealth
 from kerf.engine.model.karpenter.nodepool_validation import violations
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.karpenter.requirements import Requirements
@@ -25,6 +25,7 @@ from kerf.engine.scheduling.problem.from_state import capacity_of
 from kerf.engine.scheduling.reasons import sentence
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import State
+from kerf.projections.status.nodeclaim import launch_failure
 from kerf.projections.status.nodeclass import class_conditions
 
 COUNTED = ("cpu", "memory", "pods", "ephemeral-storage", "nodes")
@@ -116,8 +117,12 @@ def _class_ready(pool: NodePool, seen: NodeClassSeen | None, blobs: Blobs) -> Co
 
 
 def _registration(health: PoolHealth) -> Condition:
-    """The condition NodeRegistrationHealthy: it is shown, and nothing follows from it (L-82)."""
-    return Condition("NodeRegistrationHealthy", health.status, health.reason, health.message, health.since)
+    """The condition NodeRegistrationHealthy: it is shown, and nothing follows from it. It tells of launches what the
+    condition Launched of their NodeClaims tells (L-82, L-184)."""
+    why = health.reason, health.message
+    if health.status == UNHEALTHY and health.reason != REGISTRATION_FAILED:
+        why = launch_failure(*why)
+    return Condition("NodeRegistrationHealthy", health.status, *why, health.since)
 
 
 def _requirements_met(health: PoolHealth) -> tuple[Condition, ...]:

@@ -18,6 +18,8 @@ FAILURES = 2
 MAX_VAIN_LAUNCHES = 3
 """After so many launches in a row that did not give a label, no more are made for it: a claim is replaced twice."""
 UNKNOWN, HEALTHY, UNHEALTHY = "Unknown", "True", "False"
+REGISTRATION_FAILED = "RegistrationFailed"
+"""The reason of what was launched and did not register (L-184). A launch that failed has the code of its error."""
 
 
 class VainLaunches(Struct, frozen=True):

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.disruption_reasons import DisruptionReason
-from kerf.engine.model.karpenter.nodepool_health import PoolHealth, after, after_launch, anew
+from kerf.engine.model.karpenter.nodepool_health import REGISTRATION_FAILED, PoolHealth, after, after_launch, anew
 from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.claim_events import Initialized, Launched, LaunchTimedOut, Registered, Tainted
@@ -62,7 +62,7 @@ def count_registration(state: State, claim: NodeClaim, event: Struct, entry: Ent
         health = after(health, False, entry.at, reason=reason, message=event.message)
     elif isinstance(event, Tainted) and event.why == DisruptionReason.REGISTRATION_TIMEOUT:
         message = f"{claim.instance} of NodeClaim {claim.name} joined with no node"
-        health = after(health, False, entry.at, reason="RegistrationFailed", message=message)
+        health = after(health, False, entry.at, reason=REGISTRATION_FAILED, message=message)
     else:
         return
     state.facts.health[claim.node_pool] = health

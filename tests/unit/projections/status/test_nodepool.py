@@ -16,9 +16,10 @@ from kerf.engine.model.karpenter.nodepool_hash import hashed
 from kerf.engine.model.karpenter.nodepool_validation import violations
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.kubernetes.pods import Taint
-from kerf.engine.record.observations import InterruptionSeen, NodeClassSeen, ObjectGone, Observation
+from kerf.engine.record.observations import InterruptionSeen, LaunchAnswered, NodeClassSeen, ObjectGone, Observation
+from kerf.projections.status.nodeclaim import claim_conditions
 from kerf.projections.status.nodepool import NodePoolStatus, nodepool_status
-from tests.support.lives import claim_of, in_service, launched
+from tests.support.lives import asked, claim_of, in_service, launched
 from tests.support.world import NODE_CLASS, World, pool
 
 KEY = f"{NODE_CLASS.group}/{NODE_CLASS.kind}/{NODE_CLASS.name}"
@@ -44,6 +45,21 @@ def test_a_pool_with_a_node_in_service() -> None:
     assert {c.type: c.status for c in found.conditions} == {
         "ValidationSucceeded": "True", "NodeClassReady": "True", "NodeRegistrationHealthy": "True", "Ready": "True",
     }  # fmt: skip
+
+
+def test_l82_l184_launches_that_fail_are_told_as_on_their_nodeclaims() -> None:
+    """KWOK's code is an HTTP status, which is no reason to the API server: it refused the status of the NodePool."""
+    world, shown = asked(), Condition("", "")
+    while status(world).condition("NodeRegistrationHealthy").status != "False":
+        for ref, order in world.launches():
+            answer = LaunchAnswered(ref, order.claim, kind="error", code="422", message="refused " * 100)
+            world.see(Observation(answer))
+        for claim in world.runtime.state.facts.claims.values():
+            shown = claim_conditions(claim, world.runtime.state, world.now)[0]
+        world.after(20_000)
+    found = status(world).condition("NodeRegistrationHealthy")
+    assert (shown.type, shown.reason) == ("Launched", "LaunchFailed")
+    assert (found.reason, found.message) == (shown.reason, shown.message)
 
 
 def test_l253_a_nodeclass_that_is_not_ready_says_why_on_its_nodepools() -> None:
