@@ -15,6 +15,8 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 
 Document = dict[str, Any]
 
+_MAX_MESSAGE = 32_768  # characters of a condition's message, as the API server has it
+
 
 def claim_document(claim: NodeClaim, pool_uid: str) -> Document:
     """Returns the object without its status. It has no owner if there is no NodePool."""
@@ -92,7 +94,7 @@ def _condition(condition: Condition) -> Document:
         "type": condition.type,
         "status": condition.status,
         "reason": condition.reason,
-        "message": condition.message,
+        "message": _shortened(condition.message),
         "lastTransitionTime": timestamp(condition.since),
     }
 
@@ -146,7 +148,11 @@ def condition_document(condition: Condition, generation: int) -> dict[str, Any]:
         "type": condition.type,
         "status": condition.status,
         "reason": condition.reason or condition.type,
-        "message": condition.message,
+        "message": _shortened(condition.message),
         "lastTransitionTime": timestamp(condition.since),
         "observedGeneration": generation,
     }
+
+
+def _shortened(message: str) -> str:
+    return message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 1] + "…"

@@ -47,6 +47,18 @@ def test_a_pool_with_a_node_in_service() -> None:
     }  # fmt: skip
 
 
+def test_l34_l252_a_long_list_of_faults_is_cut_to_what_the_api_server_takes() -> None:
+    """It lets through any number of bad values, and would refuse a status that names each."""
+    world = in_service()
+    wrong = RequirementSpec("example.com/team", "In", tuple(f"not a value {number}" for number in range(2_000)))
+    world.see(Observation(replace(world.runtime.state.facts.pools["default"], requirements=(wrong,))))
+    found = status(world)
+    shown = pool_status(found.conditions, found.resources, found.nodes, found.node_class_generation)
+    (message,) = (each["message"] for each in shown["conditions"] if each["type"] == "ValidationSucceeded")
+    assert message.startswith("requirement example.com/team has the invalid value not a value 0; ")
+    assert (len(message), message[-1]) == (32_768, "…")
+
+
 def test_l82_l184_launches_that_fail_are_told_as_on_their_nodeclaims() -> None:
     """KWOK's code is an HTTP status, which is no reason to the API server: it refused the status of the NodePool."""
     world, shown = asked(), Condition("", "")
