@@ -42,6 +42,7 @@ _STATIC = {
     "static-scale-up": "provisioning static nodeclaim(s)",
     "static-scale-down": "deprovisioning static nodeclaim(s)",
     "static-limit": "static node limit reached",
+    "static-no-offering": "no instance type for static nodeclaim(s)",
 }
 
 

@@ -26,6 +26,7 @@ from kerf.engine.record.decisions import (
     MoveStepResult,
     ProposedMovesResult,
     ProvisionResult,
+    StaticResult,
     Unplaced,
 )
 from kerf.engine.record.entries import Entry
@@ -41,7 +42,7 @@ from kerf.projections.kubernetes_events.drain_events import DrainEvents
 from kerf.projections.kubernetes_events.event import MINUTE, WARNING, KubernetesEvent, ObjectReference, shortened
 from kerf.projections.kubernetes_events.events_by_code import INTERRUPTION_EVENTS, NOT_REPORTED
 from kerf.projections.kubernetes_events.lasting_causes import lasting_drains, lasting_verdicts
-from kerf.projections.kubernetes_events.pools_without_types import pools_without_types
+from kerf.projections.kubernetes_events.pools_without_types import pools_without_types, static_pools_without_types
 from kerf.projections.kubernetes_events.references import References, escaped, events_about
 from kerf.projections.kubernetes_events.refusal_events import (
     claim_without_class,
@@ -82,10 +83,11 @@ class DecisionEvents:
         waiting = [uid for uid in self._left if uid in self._state.indexes.pending]
         why = _WhyNoPlace(self._state, now)
         events = [event for uid in waiting for event in self._without_place(uid, why.of(uid, self._left[uid]))]
+        without = static_pools_without_types(self._state, now)
         if self._state.facts.plan:
-            without = pools_without_types(self._state, now)
-            events += [event for pool in sorted(without) for event in self._pool_without_types(pool, without[pool])]
+            without |= pools_without_types(self._state, now)
             events += pools_without_class(self._state)
+        events += [event for pool in sorted(without) for event in self._pool_without_types(pool, without[pool])]
         health = self._state.facts.health.items()
         events += [
             event for pool, pool_health in health if pool_health.withheld for event in self._withheld(pool, pool_health)
@@ -103,11 +105,14 @@ class DecisionEvents:
             return events + self._provisioned(result, entry.at)
         if isinstance(result, LifecycleResult):
             return events + self._lifecycle(result)
+        if isinstance(result, StaticResult):
+            why = static_pools_without_types(self._state, entry.at).get(result.node_pool)
+            return self._pool_without_types(result.node_pool, why) if why is not None else []
         if isinstance(result, ProposedMovesResult):
             return self._disruption.proposed(result, entry) + self._disruption.verdicts(result.verdicts, entry.at)
         if isinstance(result, MoveStepResult):
             return self._disruption.moved(result) + self._disruption.verdicts(result.verdicts, entry.at)
-        return self._disruption.verdicts(result.verdicts, entry.at) if isinstance(result, DisruptResult) else []
+        return self._disruption.verdicts(result.verdicts, entry.at)
 
     def _provisioned(self, result: ProvisionResult, at: int) -> list[KubernetesEvent]:
         """Tell pods that they have no place, and others where they should go (S-168, S-170, S-171, S-173)."""

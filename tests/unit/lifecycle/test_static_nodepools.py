@@ -24,6 +24,8 @@ from kerf.engine.record.observations import (
     Observation,
 )
 from kerf.engine.state import snapshot
+from kerf.projections.karpenter_logs import KarpenterLog
+from kerf.projections.kubernetes_events.decision_events import DecisionEvents
 from tests.support.events import told
 from tests.support.metrics import counted, value
 from tests.support.records import re_derived
@@ -106,6 +108,22 @@ def test_a218_node_overlays_count_for_it_as_for_others() -> None:
     (claim,) = made.runtime.state.facts.claims.values()
     assert (claim.price, claim.annotations[lbl.PRICE_OVERLAY_APPLIED]) == (0.001, "true")
     assert re_derived(made.store) == made.store.entries
+
+
+def test_s66_s191_a_pool_that_no_type_fits_is_told_so_and_again_for_as_long_as_it_lasts() -> None:
+    """No pod waits for it: nothing else would tell."""
+    made, none = World(static_capacity=True), RequirementSpec(lbl.INSTANCE_TYPE, "In", ("nosuch",))
+    made.prepare(replace(static(2), requirements=(none,)))
+    assert [result.reason.code for result in decided(made)] == ["static-no-offering"]
+    (event,) = [event for event in told(made) if event.reason == "NoCompatibleInstanceTypes"]
+    assert (event.about.kind, event.about.name, event.type) == ("NodePool", "default", "Warning")
+    assert "leave none of its 4 instance types" in event.message
+    assert DecisionEvents(made.runtime.state).lasting(made.now) == [event]
+    lines = [line for entry in made.store.entries for line in KarpenterLog().apply(entry)]
+    (line,) = [line for line in lines if line["controller"] == "static"]
+    assert (line["message"], line["NodePool"]) == ("no instance type for static nodeclaim(s)", {"name": "default"})
+    made.see(Observation(static(2)))
+    assert DecisionEvents(made.runtime.state).lasting(made.now) == []
 
 
 def test_a208_a218_an_overlay_that_names_a_missing_price_lets_a_pool_have_its_size() -> None:
