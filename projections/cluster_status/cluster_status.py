@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.model.karpenter.nodepool_health import UNHEALTHY
+from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.state.nodeclaims.unavailable import avoided, doubted
 from kerf.engine.state.provisioning_window import window_closes_at
@@ -14,6 +16,7 @@ from kerf.projections.cluster_status.structs import ClusterStatus, NodeStatus, P
 from kerf.projections.cluster_status.under_way import under_way
 from kerf.projections.cluster_status.verdict import judged
 from kerf.projections.cluster_status.waiting_pods import waiting_workloads
+from kerf.projections.prose.reasons import sentence
 from kerf.projections.status.nodepool import DEPENDENTS, nodepool_status
 
 
@@ -69,6 +72,15 @@ def pods_by_phase(state: State) -> dict[str, int]:
     return dict(sorted(total.items()))
 
 
+def _too_small(state: State, pool: str, nodes: int) -> tuple[str, ...]:
+    """Say that a NodePool of a fixed size has nothing to launch. No pod waits for it (S-191)."""
+    known = state.facts.static.get(pool)
+    if known is None or known.code != LifecycleCode.STATIC_NO_OFFERING:
+        return ()
+    lacks = sentence(Reason.of(LifecycleCode.STATIC_NO_OFFERING))
+    return (f"it has {nodes} of {state.facts.pools[pool].replicas or 0} nodes: {lacks}",)
+
+
 def _pool(state: State, name: str, nodes: tuple[NodeStatus, ...]) -> PoolStatus:
     pool, status = state.facts.pools[name], nodepool_status(state, name)
     own = [node for node in nodes if node.node_pool == name and node.claim]
@@ -79,7 +91,10 @@ def _pool(state: State, name: str, nodes: tuple[NodeStatus, ...]) -> PoolStatus:
     return PoolStatus(
         name=name,
         ready=status.ready or state.facts.tells_history,
-        wrong=tuple(f"{c.reason}: {c.message}" if c.message else c.reason for c in bad),
+        wrong=(
+            *(f"{c.reason}: {c.message}" if c.message else c.reason for c in bad),
+            *_too_small(state, name, len(own)),
+        ),
         nodes=len(own),
         price=round(sum(node.price for node in own), 6),
         usage=summed(node.usage for node in own),

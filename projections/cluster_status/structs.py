@@ -83,8 +83,8 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
 
 
 class PoolStatus(Struct, frozen=True, kw_only=True):
-    """Totals of a NodePool. `wrong` says why it is not ready, or that its nodes do not register. `limits` maps
-    resources to what is used and what is allowed. `drifted` counts nodes that are not as it asks for."""
+    """Totals of a NodePool. `wrong` says why it is not ready, or too small, or that its nodes do not register. `limits`
+    maps resources to what is used and what is allowed. `drifted` counts nodes that are not as it asks for."""
 
     name: str
     ready: bool

@@ -20,7 +20,7 @@ from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Selector, Taint
-from kerf.engine.model.labels import NODEPOOL, ZONE
+from kerf.engine.model.labels import INSTANCE_TYPE, NODEPOOL, ZONE
 from kerf.engine.record.observations import ClocksDiffer, NodeClaimDeletionSeen, NodeClassSeen, Observation
 from kerf.engine.state.load import load
 from kerf.projections.cluster_status import structs
@@ -35,6 +35,7 @@ from tests.support.repository import ROOT
 from tests.support.simulation.manifests import of_cpu
 from tests.support.simulation.run import Run, scale, workshop
 from tests.support.world import NODE_CLASS, World, pool
+from tests.support.worlds.static_nodepools import static
 
 Mi = 2**20
 MINUTE = 60_000
@@ -318,6 +319,18 @@ def test_pods_that_wait_while_no_nodepool_is_ready_are_a_failure() -> None:
     assert grounds(found) == [("failing", "no-pool-ready", 1), ("degraded", "pool-not-ready", 1)]
     assert [(pool.ready, pool.wrong) for pool in found.pools] == [
         (False, ("SubnetsNotFound: NodeClass default is not ready",))
+    ]
+
+
+def test_s191_a_nodepool_of_a_fixed_size_that_no_type_fits_degrades() -> None:
+    """No pod waits for it: it was said to be fine."""
+    world = World(static_capacity=True)
+    none = RequirementSpec(INSTANCE_TYPE, "In", ("nosuch",))
+    world.prepare(replace(static(2), requirements=(none,)))
+    found = status(world)
+    assert grounds(found) == [("degraded", "pool-not-ready", 1)]
+    assert [pool.wrong for pool in found.pools] == [
+        ("it has 0 of 2 nodes: nothing that its template allows is on offer now",)
     ]
 
 
