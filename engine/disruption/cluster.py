@@ -23,6 +23,7 @@ from kerf.engine.scheduling.launchable.compiled_catalogue import compiled_catalo
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.scheduling.problem.beside_held_pods import beside_held_pods
+from kerf.engine.scheduling.problem.departing_pods import MIN_LEAD
 from kerf.engine.scheduling.problem.problem import Beside, BoundPod, NodeInput, PendingPod, PoolInput, Problem
 from kerf.engine.scheduling.topology.topology import first_pods
 
@@ -164,11 +165,15 @@ class Cluster(Struct, frozen=True, dict=True):
         return EvictionRules(self.shapes, self.pod_disruption_budgets, self.now)
 
     def moving(self, node: ClusterNode) -> tuple[Pod, ...]:
-        """The pods of a node that find another place when it goes (D-10, D-88)."""
+        """The pods of a node that find another place when it goes (D-10, D-88). In the controller that is no pod whose
+        budget asks for all of them, unless the node's deadline comes soon: provisioning plans for it later (S-49)."""
         rules = self.eviction_rules
         if not rules.pod_disruption_budgets and not node.shielded:
             return node.reschedulable
-        return tuple(filter(rules.moves, node.reschedulable))
+        moving = tuple(filter(rules.moves, node.reschedulable))
+        if not self.live or (node.grace_period is not None and node.grace_period <= MIN_LEAD):
+            return moving
+        return tuple(pod for pod in moving if not rules.never_letting_go(pod))
 
     @cached_property
     def displaced(self) -> tuple[Pod, ...]:

@@ -300,8 +300,7 @@ def _would_go_alone(cluster: Cluster, node: ClusterNode) -> WouldGo | None:
 
 
 def _moving(cluster: Cluster, node: ClusterNode) -> list[Pod]:
-    rules = cluster.eviction_rules
-    return [pod for pod in node.pods if rules.moves(pod)]
+    return list(cluster.moving(node))
 
 
 def _largest(cluster: Cluster, pods: list[Pod]) -> list[Pod]:

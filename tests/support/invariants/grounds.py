@@ -106,7 +106,8 @@ class Picture:
         labels = self.shape(pod.shape).labels
         found = [pdb for pdb in self.pdbs.values() if pdb.namespace == pod.namespace and selected(pdb.selector, labels)]
         absolute = any(budget.max_unavailable in ("0", "0%") or budget.min_available == "100%" for budget in found)
-        return len(found) > 1 or absolute
+        every = any(not pdb.disruptions_allowed and 0 < pdb.expected_pods <= pdb.desired_healthy for pdb in found)
+        return len(found) > 1 or absolute or every
 
     def _too_much(self, name: str, uids: Iterable[str], now: int, proposed: int) -> Iterator[str]:
         node = self.nodes.get(name)

@@ -11,8 +11,10 @@ from kerf.engine.disruption.cluster import Cluster, ClusterNode, what_if
 from kerf.engine.disruption.prepared_simulation import PreparedSimulations
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod, Selector, SpreadConstraint
 from kerf.engine.model.settings import Settings
+from kerf.engine.scheduling.problem.departing_pods import MIN_LEAD
 from tests.support.scenarios.clusters import NOW, ON_DEMAND, cluster, node, pending, pod, pool
 
 QUIET = pool(consolidate_after=60_000)
@@ -102,3 +104,20 @@ def test_s126_an_open_label_is_known_by_nodes_that_stay() -> None:
         found = Simulator(given, prepared=prepared).without(frozenset("b"))
         assert (found.failure, found.claims) == (None, ())
         assert [(placed.node, placed.pods) for placed in found.placements] == [("a", ("uid-of-b",))]
+
+
+@pytest.mark.parametrize(
+    ("live", "grace", "healthy", "moves"),
+    [
+        pytest.param(True, MIN_LEAD + 1, 2, False, id="it leaves at the deadline"),
+        pytest.param(True, MIN_LEAD, 2, True, id="that is soon"),
+        pytest.param(True, MIN_LEAD + 1, 1, True, id="the budget lets one go at a time"),
+        pytest.param(False, MIN_LEAD + 1, 2, True, id="as Karpenter"),
+    ],
+)
+def test_s49_d88_a_pod_whose_budget_asks_for_every_one_needs_a_place_only_near_the_deadline(
+    live: bool, grace: int, healthy: int, moves: bool
+) -> None:
+    every = PodDisruptionBudget("u", "default", "every", Selector(), expected_pods=2, desired_healthy=healthy)
+    given = cluster(node("n1", "large", pod("a"), grace_period=grace), pod_disruption_budgets=(every,), live=live)
+    assert [moving.uid for moving in given.moving(given.nodes[0])] == ["uid-a"] * moves
