@@ -149,11 +149,18 @@ def claim_event_happened(state: State, event: Struct, claim: str, entry: Entry) 
         note_disruption_change(facts, entry.at)
 
 
-def replacements_awaited(state: State, claim: NodeClaim) -> list[str]:
-    """The replacements that have to be in service before this claim's drain may start (D-116). A reason that leaves no
-    choice waits for nothing."""
+def move_of(state: State, claim: NodeClaim) -> Move | None:
+    """The started move that takes this claim away. A reason that leaves no choice ends it for the claim."""
     found = state.facts.moves.get(state.indexes.move_of.get(claim.name, ""))
-    if found is None or claim.name not in found.move.claims or claim.why != found.move.why:
-        return []
+    return found.move if found is not None and goes_by(claim, found.move) else None
+
+
+def goes_by(claim: NodeClaim, move: Move) -> bool:
+    """Whether the claim waits for its drain because of this move."""
+    return claim.name in move.claims and claim.state == TAINTED and claim.why == move.why
+
+
+def replacements_awaited(state: State, move: Move) -> list[str]:
+    """The replacements that have to be in service before the move's drains may start (D-116)."""
     claims = state.facts.claims
-    return [new.name for new in found.move.replacements if new.name not in claims or not claims[new.name].initialized]
+    return [new.name for new in move.replacements if new.name not in claims or not claims[new.name].initialized]

@@ -29,7 +29,7 @@ from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
-from kerf.engine.state.moves import proposal_order
+from kerf.engine.state.moves import proposal_order, replacements_awaited
 from kerf.engine.state.state import State, Underway
 
 TIME_PER_CANDIDATE, MIN_REPLACEMENT_TIME, MAX_REPLACEMENT_TIME = 80, 600_000, 3_600_000
@@ -54,7 +54,7 @@ def _due(underway: Underway, state: State, limit: int, headroom: BudgetHeadroom)
     if not underway.started and state.facts.clocks_differ:
         return 0
     if underway.started:
-        return underway.at + limit + 1 if waits_for_replacement(underway.move, state) else 0
+        return underway.at + limit + 1 if replacements_awaited(state, underway.move) else 0
     at = _validation_due(underway, state)
     return at if headroom.allows(underway.move) else at + MAX_WAIT
 
@@ -73,12 +73,6 @@ def replacement_time_limit(state: State) -> int:
     """How long replacements may take, in ms: 10 min to 1 h, by the number of candidates (D-117)."""
     candidates = sum(len(underway.move.claims) for underway in state.facts.moves.values())
     return max(MIN_REPLACEMENT_TIME, min(MAX_REPLACEMENT_TIME, TIME_PER_CANDIDATE * candidates))
-
-
-def waits_for_replacement(move: Move, state: State) -> bool:
-    """Whether a replacement is not in service yet."""
-    claims = state.facts.claims
-    return any(new.name not in claims or not claims[new.name].initialized for new in move.replacements)
 
 
 def most_validations(state: State) -> int:

@@ -9,25 +9,26 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster_from_state import cluster_of
-from kerf.engine.disruption.moves.due_moves import replacement_time_limit, waits_for_replacement
+from kerf.engine.disruption.moves.due_moves import replacement_time_limit
+from kerf.engine.lifecycle.drain.last_look import called_off_because
 from kerf.engine.lifecycle.step import may_ask
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import effect_keys
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.state_table import REQUESTED, STEADY, TAINTED
+from kerf.engine.nodeclaim.state_table import REQUESTED, STEADY
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Intent, Move, MoveStepResult, PlannedClaim, TaintNode, UntaintNode, Verdict
 from kerf.engine.scheduling.launchable.withheld import withheld_among
 from kerf.engine.scheduling.problem.problem import PoolInput, Problem
 from kerf.engine.scheduling.provision import claim_names, launch_orders
 from kerf.engine.scheduling.reasons import SchedulingCode
-from kerf.engine.state.moves import ABANDONED, STARTED, WITHDRAWN
+from kerf.engine.state.moves import ABANDONED, STARTED, WITHDRAWN, goes_by, replacements_awaited
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
-VERSION = 21
+VERSION = 22
 
 
 class NextStep(Struct, frozen=True):
@@ -118,22 +119,25 @@ def _taint(claim: NodeClaim, state: State, now: int) -> list[Intent]:
 
 
 def failed_moves(state: State, now: int) -> Iterator[tuple[str, Reason]]:
-    """Moves that have started and cannot come to their end: a replacement is lost or late (D-116, D-117)."""
+    """Moves that have started and cannot come to their end: a replacement is lost or late (D-116, D-117), or pods may
+    not leave any more."""
     moves = state.facts.moves
     for ref in sorted(ref for ref, underway in moves.items() if underway.started and underway.move.replacements):
         underway = moves[ref]
         lost = [new.name for new in underway.move.replacements if new.name not in state.facts.claims]
         if lost:
             yield ref, Reason.of(DisruptionCode.REPLACEMENT_LOST, claims=lost)
-        elif now - underway.at > replacement_time_limit(state) and waits_for_replacement(underway.move, state):
+        elif now - underway.at > replacement_time_limit(state) and replacements_awaited(state, underway.move):
             yield ref, Reason.of(DisruptionCode.REPLACEMENT_LATE, waited=now - underway.at)
+        elif (kept := called_off_because(underway.move, state, now)) is not None:
+            yield ref, kept
 
 
 def abandon(ref: str, reason: Reason, state: State, now: int) -> NextStep:
     """Takes the taints off again; the nodes stay, and are not considered for a while (D-118)."""
     move = state.facts.moves[ref].move
     claims = [state.facts.claims[name] for name in move.claims if name in state.facts.claims]
-    stay = [claim for claim in claims if claim.state == TAINTED and claim.why == move.why]
+    stay = [claim for claim in claims if goes_by(claim, move)]
     intents = [UntaintNode(claim.name, node.name) for claim in stay if (node := node_of(claim, state)) is not None]
     kept = replace(move, claims=tuple(claim.name for claim in stay))
     result = MoveStepResult(ref, ABANDONED, reason, verdicts=tuple(_keep_verdicts(kept, reason)))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from kerf.engine.lifecycle.drain.last_look import called_off_because
 from kerf.engine.lifecycle.drain.pods import DISRUPTED, accepted_evictions, awaited, leave
 from kerf.engine.lifecycle.drain.volumes import attached, detach
 from kerf.engine.lifecycle.reasons import LifecycleCode
@@ -18,11 +19,11 @@ from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.state_table import TAINTED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DeleteNode, TaintNode, TerminateInstance
-from kerf.engine.state.moves import replacements_awaited
+from kerf.engine.state.moves import move_of, replacements_awaited
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
-VERSION = 8
+VERSION = 9
 
 
 def drain(claim: NodeClaim, state: State, now: int) -> Step:
@@ -60,11 +61,16 @@ def _terminate(claim: NodeClaim, now: int, code: LifecycleCode) -> Step:
 
 
 def _start(claim: NodeClaim, node: Node, state: State, now: int) -> Step:
-    """Start the drain once the taint is on the Node (L-196) and what replaces the Node is in service (D-116)."""
+    """Start the drain once the taint is on the Node (L-196), what replaces the Node is in service (D-116), and its pods
+    may still leave: else the move is called off at this instant (D-118)."""
     if _tainted(node):
-        replacements = replacements_awaited(state, claim)
-        if replacements and not node.deleting:
-            return wait(LifecycleCode.WAITING_FOR_REPLACEMENT, replacements=replacements)
+        move = move_of(state, claim)
+        if move is not None and not node.deleting:
+            replacements = replacements_awaited(state, move)
+            if replacements:
+                return wait(LifecycleCode.WAITING_FOR_REPLACEMENT, replacements=replacements)
+            if called_off_because(move, state, now) is not None:
+                return wait(LifecycleCode.WAITING_FOR_PODS, pods=len(awaited(node, state, now)))
         grace = claim.termination_grace_period if claim.deadline is None else None
         deadline = None if grace is None else now + grace
         started = ev.DrainStarted(claim.name, node.name, len(awaited(node, state, now)), deadline)

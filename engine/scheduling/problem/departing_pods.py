@@ -6,12 +6,13 @@ at once, its node would stand empty for hours, expire before the pod comes, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.durations import format_time
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.reasons import Reason
@@ -54,7 +55,7 @@ def departing_pods(state: State, now: int) -> dict[str, list[Pod]]:
     """The pods that are planned for at `now`, by going node in the order of `going_nodes`, then by namespace and
     name."""
     pods: dict[str, list[Pod]] = {}
-    for leaving in _Departures(state, now).all():
+    for leaving in _Departures(state, now, _going(state)).all():
         if leaving.planned_at <= now:
             pods.setdefault(leaving.node, []).append(leaving.pod)
     return pods
@@ -62,7 +63,7 @@ def departing_pods(state: State, now: int) -> dict[str, list[Pod]]:
 
 def later_pods(state: State, now: int) -> LaterPods:
     """The pods of going nodes that are planned for only later."""
-    later = [leaving for leaving in _Departures(state, now).all() if leaving.planned_at > now]
+    later = [leaving for leaving in _Departures(state, now, _going(state)).all() if leaving.planned_at > now]
     groups: dict[tuple[object, ...], list[_Leaving]] = {}
     for leaving in later:
         groups.setdefault((leaving.node, leaving.at, leaving.planned_at, leaving.budgets), []).append(leaving)
@@ -70,6 +71,30 @@ def later_pods(state: State, now: int) -> LaterPods:
         tuple(Unplaced(tuple(leaving.pod.uid for leaving in group), (_reason(group[0]),)) for group in groups.values()),
         min((leaving.planned_at for leaving in later if leaving.planned_at < FOREVER), default=0),
     )
+
+
+def kept_pods(claim: NodeClaim, planned: Container[str], state: State, now: int) -> Reason | None:
+    """What keeps pods (`planned`, uids) on a node whose drain is about to begin, so that it would be in vain: none of
+    them leaves within MIN_LEAD, or one never does and no deadline ends the drain. None if it may begin."""
+    pods = [pod for pod in going_pods(state, claim.node) if pod.uid in planned]
+    grace = claim.termination_grace_period
+    draining = replace(claim, deadline=None if grace is None else now + grace)
+    found = _Departures(state, now, [(claim.node, draining, pods)]).all()
+    later = [leaving for leaving in found if leaving.at > now + MIN_LEAD]
+    never = [leaving for leaving in later if leaving.at == FOREVER]
+    if not later or (len(later) < len(found) and not never):
+        return None
+    first = (never or later)[0]
+    if first.budgets:
+        code = DisruptionCode.POD_BUDGET_EXHAUSTED if len(first.budgets) == 1 else DisruptionCode.SEVERAL_POD_BUDGETS
+        return Reason.of(code, pod=first.pod.key, budgets=list(first.budgets))
+    return Reason.of(DisruptionCode.POD_DO_NOT_DISRUPT, pod=first.pod.key)
+
+
+def _going(state: State) -> list[tuple[str, NodeClaim | None, list[Pod]]]:
+    """The nodes on their way out, each with its claim and the pods that will need another place."""
+    going = [*going_nodes(state), *((node, None) for node in _left_behind(state))]
+    return [(node, claim, going_pods(state, node)) for node, claim in going]
 
 
 def _left_behind(state: State) -> list[str]:
@@ -107,12 +132,10 @@ def launch_lead(facts: Facts) -> int:
 
 
 class _Departures:
-    """When the pods of each going node leave."""
+    """When pods of nodes that go leave."""
 
-    def __init__(self, state: State, now: int) -> None:
-        self._state, self._now = state, now
-        going = [*going_nodes(state), *((node, None) for node in _left_behind(state))]
-        self._going = [(node, claim, going_pods(state, node)) for node, claim in going]
+    def __init__(self, state: State, now: int, going: list[tuple[str, NodeClaim | None, list[Pod]]]) -> None:
+        self._state, self._now, self._going = state, now, going
 
     def all(self) -> list[_Leaving]:
         """Once one pod is planned for, those that leave within MAX_LEAD are too: together they need fewer nodes."""

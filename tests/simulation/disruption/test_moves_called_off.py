@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from kerf.adapters.simulation.build import START
+from kerf.engine.nodeclaim.state_table import INITIALIZED
+from kerf.engine.record.decisions import MoveStepResult
 from kerf.replay.verify.verify import verify
 from tests.support.simulation.edits import apply
 from tests.support.simulation.run import HOUR, Run, scale, workshop
@@ -14,6 +17,24 @@ from tests.support.simulation.run import HOUR, Run, scale, workshop
 MINUTE = 60_000
 DRIFTS, SHUTS, DRAIN_HAS_BEGUN, OPENS = "30m", "30m20s", "35m", "2h"
 GRACE = "4h"
+
+
+@pytest.mark.parametrize("bound", [{"maxUnavailable": 0}, {"maxUnavailable": "0%"}, {"minAvailable": 2}])
+def test_d118_a_move_is_called_off_before_its_drain_if_its_pods_may_not_leave(bound: dict[str, Any]) -> None:
+    """Then the node goes without a replacement, which comes shortly before the deadline (D-89). The first one stood
+    idle for four hours."""
+    run = Run(drifting(shut(SHUTS, bound)), until=6 * HOUR)
+    old, first, second = [entry.payload.claim for entry in run.entries("claim.requested")]
+    assert [(step.step, step.reason.code) for step in steps(run)][:2] == [
+        ("started", "drifted"),
+        ("abandoned", "pod-budget-exhausted"),
+    ]
+    assert idle(run, first) < 3 * MINUTE
+    (forced, _) = run.entries("claim.pod-forced")
+    assert forced.payload.claim == old
+    assert forced.at - 6 * MINUTE < requested(run, second) < forced.at
+    assert [pod.node for pod in run.runtime.state.facts.pods.values()] == [node_of(run, second)] * 2
+    assert verify(run.store).exit_code == 0
 
 
 @pytest.mark.parametrize(("grace", "first"), [("4h", "drain"), ("10m", "drain"), ("5m", "launch")])
@@ -30,6 +51,29 @@ def test_s49_d89_a_drifted_node_whose_pods_are_all_needed_has_its_next_node_when
     assert (requested(run, second) < drained) == (first == "launch")
     assert forced.at - 6 * MINUTE < requested(run, second) < forced.at - 3 * MINUTE
     assert [pod.node for pod in run.runtime.state.facts.pods.values()] == [node_of(run, second)] * 2
+    assert verify(run.store).exit_code == 0
+
+
+def test_d118_a_node_without_a_grace_period_stays_until_its_budget_opens() -> None:
+    """It would have been drained for as long as the budget is shut, and nobody can take that back."""
+    run = Run(
+        drifting(shut(SHUTS, {"maxUnavailable": 0}), shut(OPENS, {"maxUnavailable": 1}), grace=""), until=3 * HOUR
+    )
+    old, first, second = [entry.payload.claim for entry in run.entries("claim.requested")]
+    assert idle(run, first) < 3 * MINUTE
+    (drained,) = [entry.at for entry in run.entries("claim.drain-started") if entry.payload.claim == old]
+    assert START + 2 * HOUR < requested(run, second) < drained < START + 2 * HOUR + 2 * MINUTE
+    assert [(c.name, c.state) for c in run.runtime.state.facts.claims.values()] == [(second, INITIALIZED)]
+    assert verify(run.store).exit_code == 0
+
+
+def test_d66_a_budget_that_shuts_and_opens_each_two_minutes_costs_few_launches() -> None:
+    """Each time it shuts just before the drain would begin."""
+    swings = [
+        shut(f"{30 + 2 * number}m{20 if number == 0 else 0}s", {"maxUnavailable": number % 2}) for number in range(30)
+    ]
+    run = Run(drifting(*swings, grace=""), until=3 * HOUR)
+    assert len(run.entries("claim.requested")) <= 4
     assert verify(run.store).exit_code == 0
 
 
@@ -63,9 +107,26 @@ def budget(bound: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def shut(at: str, bound: dict[str, Any]) -> dict[str, Any]:
+    return apply(at, budget(bound))
+
+
+def steps(run: Run) -> list[MoveStepResult]:
+    found = [entry.payload.result for entry in run.entries("decision.made")]
+    return [result for result in found if isinstance(result, MoveStepResult)]
+
+
 def requested(run: Run, claim: str) -> int:
     at: int = next(entry.at for entry in run.entries("claim.requested") if entry.payload.claim == claim)
     return at
+
+
+def idle(run: Run, claim: str) -> int:
+    """How long a node was in service until its drain began (ms)."""
+    kinds = ("claim.initialized", "claim.drain-started")
+    ready, begun = (next(entry for entry in run.entries(kind) if entry.payload.claim == claim) for kind in kinds)
+    idle_for: int = begun.at - ready.at
+    return idle_for
 
 
 def node_of(run: Run, claim: str) -> str:

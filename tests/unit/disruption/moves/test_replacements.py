@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.engine.disruption.consolidation.young_pods import LATELY
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.karpenter.nodepool_hash import hashed
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import Selector
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import DRAINING, INITIALIZED, REGISTERED, TAINTED
 from kerf.engine.record.claim_events import Requested
 from kerf.engine.record.decisions import Decision, LaunchInstance, MoveStepResult, ProposedMovesResult
-from kerf.engine.record.observations import LaunchAnswered, ObjectGone, Observation
+from kerf.engine.record.observations import LaunchAnswered, NodeClaimDeletionSeen, ObjectGone, Observation
+from kerf.engine.scheduling.problem.departing_pods import MIN_LEAD
 from tests.support.lives import DISRUPTED, PODS, PROVIDER, decide, half_empty, in_service
+from tests.support.records import re_derived
 from tests.support.world import World, pool
 
 OTHER = "aws:///us-west-2a/i-2"
@@ -147,3 +152,83 @@ def test_w63_a_replacement_that_is_gone_is_rolled_back() -> None:
     world.see(Observation(ObjectGone("node", "n2")))
     assert order.claim not in world.runtime.state.facts.claims
     assert (last(world), old(world).state) == (("abandoned", "replacement-lost"), INITIALIZED)
+
+
+SHUT = PodDisruptionBudget("u-pdb", "default", "all", Selector(), "0", None, 0)
+HOURS = 2 * 3_600_000
+
+
+def shielded(world: World, *names: str) -> None:
+    """Their owners write do-not-disrupt into these pods."""
+    world.see(*(Observation(replace(world.pods[name], do_not_disrupt="true")) for name in names))
+
+
+def joined(world: World, ref: str, order: LaunchInstance) -> tuple[tuple[str, str], str]:
+    """The replacement is in service: the move's latest step, and the state of the node that was to go."""
+    world.answer_launch(ref, order, instance="i-2")
+    join(world)
+    return last(world), old(world).state
+
+
+@pytest.mark.parametrize(
+    "shut", [SHUT, replace(SHUT, max_unavailable="0%"), replace(SHUT, max_unavailable="", min_available="100%"),
+             replace(SHUT, max_unavailable="", min_available="2", expected_pods=2, desired_healthy=2)],
+)  # fmt: skip
+def test_d118_a_move_is_called_off_before_its_drain_when_its_pods_may_not_leave_any_more(
+    shut: PodDisruptionBudget,
+) -> None:
+    world, ref, order = started()
+    world.see(Observation(shut))
+    assert (last(world), old(world).state) == (("started", "underutilized"), TAINTED), "it may open again in time"
+    assert joined(world, ref, order) == (("abandoned", "pod-budget-exhausted"), INITIALIZED)
+    assert world.runtime.state.facts.claims[order.claim].state == INITIALIZED
+    assert re_derived(world.store) == world.store.entries
+
+
+def test_d118_a_budget_that_opens_again_in_time_calls_nothing_off() -> None:
+    world, ref, order = started()
+    world.see(Observation(SHUT))
+    world.see(Observation(replace(SHUT, max_unavailable="1", disruptions_allowed=1)))
+    assert joined(world, ref, order) == (("started", "underutilized"), DRAINING)
+
+
+def test_d14_pods_that_leave_one_by_one_or_wait_until_others_are_healthy_call_nothing_off() -> None:
+    for healthy in (0, 1):
+        world, ref, order = started()
+        world.see(Observation(replace(SHUT, max_unavailable="1", disruptions_allowed=healthy, expected_pods=2)))
+        assert joined(world, ref, order) == (("started", "underutilized"), DRAINING)
+
+
+def test_d118_several_budgets_of_one_pod_call_a_move_off() -> None:
+    world, ref, order = started()
+    world.see(
+        *(Observation(replace(SHUT, uid=f"u-{n}", name=n, max_unavailable="1", disruptions_allowed=1)) for n in "ab")
+    )
+    assert joined(world, ref, order) == (("abandoned", "several-pod-budgets"), INITIALIZED)
+
+
+def test_d118_one_pod_that_stays_for_good_calls_a_move_off_where_no_deadline_ends_its_drain() -> None:
+    world, ref, order = started()
+    shielded(world, "d")
+    assert joined(world, ref, order) == (("abandoned", "pod-do-not-disrupt"), INITIALIZED)
+    world, ref, order = started(termination_grace_period=HOURS)
+    shielded(world, "d")
+    assert joined(world, ref, order) == (("started", "underutilized"), DRAINING), "the other one needs the new node"
+    world, ref, order = started(termination_grace_period=HOURS)
+    shielded(world, "d", "e")
+    assert joined(world, ref, order) == (("abandoned", "pod-do-not-disrupt"), INITIALIZED)
+
+
+def test_d118_pods_that_a_deadline_takes_soon_need_the_new_node() -> None:
+    world, ref, order = started(termination_grace_period=MIN_LEAD)
+    world.see(Observation(SHUT))
+    assert joined(world, ref, order) == (("started", "underutilized"), DRAINING)
+
+
+def test_d118_a_node_that_goes_for_a_stronger_reason_meanwhile_is_not_kept() -> None:
+    world, ref, order = started()
+    world.see(Observation(SHUT))
+    world.see(Observation(NodeClaimDeletionSeen(old(world).name, "kubectl")))
+    world.answer_launch(ref, order, instance="i-2")
+    join(world)
+    assert old(world).state == DRAINING
