@@ -1,7 +1,8 @@
 """Disruption budgets: how many nodes of a NodePool may go at once, per reason (D-43…D-53).
 
 Every node that is not ready or on its way out consumes, whatever the cause: there is one figure of consumption per
-NodePool (D-50).
+NodePool (D-50). A node that is unused takes nothing from the NodePool when it goes as empty: it goes where the budgets
+let any node go, whatever is consumed, and consumes nothing itself.
 """
 
 from __future__ import annotations
@@ -85,17 +86,20 @@ def _budget_usage(cluster: Cluster) -> dict[str, Use]:
         if node.managed and node.initialized and not node.terminating and node.node_pool:
             use = use_of_pool.get(node.node_pool, Use())
             use_of_pool[node.node_pool] = use.with_node(
-                goes=node.marked or node.queued, ready=node.ready, kept=node.kept
+                goes=(node.marked or node.queued) and not node.unused, ready=node.ready, kept=node.kept
             )
     return use_of_pool
 
 
-def allowed_disruptions(cluster: Cluster, reason: DisruptionReason) -> dict[str, int]:
-    """How many nodes of each NodePool may go now (D-51)."""
+def allowed_disruptions(cluster: Cluster, reason: DisruptionReason, *, unused: bool = False) -> dict[str, int]:
+    """How many nodes of each NodePool may go now (D-51), or how many that are unused."""
     used = budget_usage(cluster)
+    uses = {given.pool.name: used.get(given.pool.name, Use()) for given in cluster.pools}
     return {
-        pool_input.pool.name: remaining(pool_input.pool, reason, used.get(pool_input.pool.name, Use()), cluster.now)
-        for pool_input in cluster.pools
+        given.pool.name: remaining(
+            given.pool, reason, Use(uses[given.pool.name].total) if unused else uses[given.pool.name], cluster.now
+        )
+        for given in cluster.pools
     }
 
 

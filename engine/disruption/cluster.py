@@ -42,6 +42,7 @@ class ClusterNode(Struct, frozen=True, dict=True):
     pods are expected on it (D-8). `queued`: a command that takes it is being carried out. `buffers`: how many virtual
     pods it holds room for (D-9). `held_until`: a command for it failed, and it is not considered before this time.
     `departing`: of a node on its way out, those pods (uids) that provisioning plans for now; None if that is not known.
+    `unused`: pods that it was launched for still run where they ran before, and no other has come.
     """
 
     place: NodeInput
@@ -66,6 +67,7 @@ class ClusterNode(Struct, frozen=True, dict=True):
     buffers: int = 0
     held_until: int = 0
     departing: frozenset[str] | None = None
+    unused: bool = False
 
     @cached_property
     def name(self) -> str:

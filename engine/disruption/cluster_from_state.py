@@ -22,7 +22,7 @@ from kerf.engine.scheduling.problem.from_state import (
 from kerf.engine.scheduling.problem.problem import NodeInput
 from kerf.engine.scheduling.relaunch_delay import recently_launched
 from kerf.engine.state.node_of_claim import node_of
-from kerf.engine.state.pods.on_node import pods_on_node
+from kerf.engine.state.pods.on_node import is_unused, pods_on_node
 from kerf.engine.state.state import State
 
 NEVER = 1 << 62
@@ -126,6 +126,7 @@ def _managed(claim: NodeClaim, node: Node | None, place: NodeInput | None, state
         last_pod_event=claim.last_pod_event,
         buffers=facts.buffered.get(claim.name, 0),
         held_until=hold.until if hold is not None else 0,
+        unused=is_unused(claim, state),
     )
 
 

@@ -186,7 +186,8 @@ def _candidate(
     why = own(candidate)
     if why is not None:
         return why
-    if allowed_disruptions(cluster, method).get(candidate.pool.name, 0) <= 0:
+    unused = method == DisruptionReason.EMPTY and node.unused
+    if allowed_disruptions(cluster, method, unused=unused).get(candidate.pool.name, 0) <= 0:
         return Reason.of(DisruptionCode.BUDGET, nodepool=candidate.pool.name)
     return candidate
 

@@ -26,7 +26,8 @@ class BudgetRoom:
 
     def take(self, candidates: Iterable[Candidate]) -> None:
         for candidate in candidates:
-            self._left.take(candidate.pool.name)
+            if not candidate.node.unused:
+                self._left.take(candidate.pool.name)
 
     def is_full(self, pool: str) -> bool:
         """Whether no node of a NodePool may go any more."""
@@ -61,6 +62,10 @@ class BudgetRoom:
         kept = []
         for candidate in candidates:
             pool = candidate.pool.name
+            if candidate.node.unused:
+                if candidate.name not in settled and self._at_once.left(pool, reason):
+                    kept.append(candidate)
+                continue
             if pool not in room:
                 room[pool] = min(ledger.left(pool, reason) for ledger in ledgers)
             if room[pool] > 0 and candidate.name not in settled:

@@ -6,14 +6,13 @@ next move starts as soon as nodes before it have gone. Otherwise each share of a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from kerf.engine.disruption.budgets import Use, remaining
 from kerf.engine.model.disruption_reasons import DisruptionReason, budget_reason
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.record.decisions import Move
 from kerf.engine.state.node_of_claim import node_of
+from kerf.engine.state.pods.on_node import is_unused
 from kerf.engine.state.state import State
 
 ROUNDS_AHEAD = 8
@@ -32,11 +31,11 @@ class BudgetHeadroom:
         self._left: dict[tuple[str, DisruptionReason, Use], int] = {}
 
     def allows(self, move: Move) -> bool:
-        """Whether all nodes of a move may go now, or need not wait: their NodePool is gone, or they are more than its
-        budgets ever let go at once."""
+        """Whether all nodes of a move may go now, or need not wait: their NodePool is gone, they are unused, or more
+        than its budgets ever let go at once."""
         facts = self._state.facts
         reason = budget_reason(move.why)
-        for name, count in self._by_pool(move.claims).items():
+        for name, count in self._by_pool(move).items():
             pool, use = facts.pools.get(name), self._used().get(name, Use())
             if pool is not None and self._leaves(pool, reason, use) < count:
                 return self._leaves(pool, reason, Use(use.total)) < count
@@ -50,15 +49,16 @@ class BudgetHeadroom:
 
     def take(self, move: Move) -> None:
         """Counts a move that starts."""
-        for name, count in self._by_pool(move.claims).items():
+        for name, count in self._by_pool(move).items():
             use = self._used().get(name, Use())
             self._used()[name] = Use(use.total, use.consuming + count, use.lasting)
 
-    def _by_pool(self, claims: Iterable[str]) -> dict[str, int]:
+    def _by_pool(self, move: Move) -> dict[str, int]:
+        """How many nodes of each NodePool the move takes from it."""
         nodes: dict[str, int] = {}
-        for name in claims:
+        for name in move.claims:
             claim = self._state.facts.claims.get(name)
-            if claim is not None:
+            if claim is not None and not (move.why == DisruptionReason.EMPTY and is_unused(claim, self._state)):
                 nodes[claim.node_pool] = nodes.get(claim.node_pool, 0) + 1
         return nodes
 
@@ -74,11 +74,12 @@ class BudgetHeadroom:
 
 def budget_use(state: State) -> dict[str, Use]:
     """What counts for disruption budgets, by NodePool: initialized nodes whose instance is not being ended. Those that
-    go or are not ready consume (D-49, D-50)."""
+    go, unless they are unused, or are not ready consume (D-49, D-50)."""
     uses: dict[str, Use] = {}
     for claim in state.facts.claims.values():
         if claim.initialized and not claim.is_ending:
             use = uses.get(claim.node_pool, Use())
             node = node_of(claim, state)
-            uses[claim.node_pool] = use.with_node(goes=claim.state in GOING, ready=node is not None and node.ready)
+            goes = claim.state in GOING and not is_unused(claim, state)
+            uses[claim.node_pool] = use.with_node(goes=goes, ready=node is not None and node.ready)
     return uses

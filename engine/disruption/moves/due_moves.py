@@ -204,7 +204,8 @@ def _still_empty(move: Move, cluster: Cluster) -> Move | Reason:
     present, gone = _still_candidates(move, cluster, eligibility.emptiness)
     if not present:
         return Reason.of(DisruptionCode.CHURN, claims=gone)
-    allowed = within_budgets(present, allowed_disruptions(cluster, DisruptionReason.EMPTY))
+    unused = all(candidate.node.unused for candidate in present)
+    allowed = within_budgets(present, allowed_disruptions(cluster, DisruptionReason.EMPTY, unused=unused))
     if not allowed:
         return Reason.of(DisruptionCode.BUDGET, nodepool=present[0].pool.name)
     savings = sum(candidate.price for candidate in allowed)

@@ -1,4 +1,4 @@
-"""Sums over the pods of one node, kept for as long as these pods are the same.
+"""The pods of one node: sums over them, kept for as long as they are the same, and whether there are any.
 
 Each pass asks for every node, and between two passes few nodes change.
 """
@@ -12,7 +12,17 @@ from typing import Any
 
 from msgspec import Struct
 
-from kerf.engine.model.kubernetes.pods import DAEMONSET, HostPort, Pod, PodShape, Resources, assumed, owned_by
+from kerf.engine.model.kubernetes.pods import (
+    DAEMONSET,
+    HostPort,
+    Pod,
+    PodShape,
+    Resources,
+    assumed,
+    is_reschedulable,
+    owned_by,
+)
+from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.state.state import State
 
 _BY_NAME = attrgetter("namespace", "name", "uid")
@@ -49,6 +59,18 @@ def pods_on_node(state: State, node: str) -> PodsOnNode:
         here = [facts.pods[uid] for uid in state.indexes.pods_by_node.get(node, ())]
         found = known[node] = _summed(here, state)
     return found
+
+
+def is_unused(claim: NodeClaim, state: State) -> bool:
+    """Whether the claim's node in service has no pod, nor one that is expected, because pods that it was launched for
+    still run where they ran before. Without it the cluster is as it was before that launch."""
+    facts, indexes = state.facts, state.indexes
+    if not claim.initialized or not claim.pods or indexes.waiting_for.get(claim.name):
+        return False
+    if any(is_reschedulable(facts.pods[uid]) for uid in indexes.pods_by_node.get(claim.node, ())):
+        return False
+    meant = (facts.pods[uid] for uid in claim.pods if uid in facts.pods)
+    return any(pod.node and 0 < pod.started <= claim.created and not pod.deleting for pod in meant)
 
 
 def _summed(pods: list[Pod], state: State) -> PodsOnNode:

@@ -3,6 +3,7 @@ deadline (D-60, D-116, D-118, S-49)."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -67,6 +68,29 @@ def test_d118_a_node_without_a_grace_period_stays_until_its_budget_opens() -> No
     assert verify(run.store).exit_code == 0
 
 
+def test_d60_d50_what_was_launched_goes_as_empty_beside_the_node_that_uses_the_budget() -> None:
+    """The budget shuts when the drain has begun, which cannot be taken back. Until then it lets no pod go either, for
+    one of its workload has no place; but that may end at any time, so the new node waits."""
+    run = Run(drifting(shut(DRAIN_HAS_BEGUN, {"maxUnavailable": 0}), *nowhere()), until=6 * HOUR)
+    old, first, second = [entry.payload.claim for entry in run.entries("claim.requested")]
+    (emptied,) = [entry for entry in run.entries("claim.tainted") if entry.payload.why == "empty"]
+    assert emptied.payload.claim == first
+    assert START + 35 * MINUTE < emptied.at < START + 37 * MINUTE
+    (forced, _) = run.entries("claim.pod-forced")
+    assert forced.payload.claim == old
+    assert forced.at - 6 * MINUTE < requested(run, second) < forced.at
+    assert verify(run.store).exit_code == 0
+
+
+def test_d48_budgets_that_let_nothing_go_keep_an_unused_node_too() -> None:
+    frozen = copy.deepcopy(drifted())
+    frozen["spec"]["disruption"]["budgets"] = [{"nodes": "0"}]
+    actions = shut(DRAIN_HAS_BEGUN, {"maxUnavailable": 0}), apply("34m", frozen)
+    run = Run(drifting(*actions, *nowhere()), until=2 * HOUR)
+    assert [entry for entry in run.entries("claim.tainted") if entry.payload.why == "empty"] == []
+    assert len(run.runtime.state.facts.claims) == 2
+
+
 def test_d66_a_budget_that_shuts_and_opens_each_two_minutes_costs_few_launches() -> None:
     """Each time it shuts just before the drain would begin."""
     swings = [
@@ -96,6 +120,14 @@ def drifted(grace: str = GRACE) -> dict[str, Any]:
     if grace:
         document["spec"]["template"]["spec"]["terminationGracePeriod"] = grace
     return document
+
+
+def nowhere() -> list[dict[str, Any]]:
+    """A pod of the same budget that no NodePool takes, so that it lets no other go."""
+    found = copy.deepcopy(next(one for one in workshop() if one["kind"] == "Deployment"))
+    found["metadata"]["name"], found["spec"]["replicas"] = "nowhere", 1
+    found["spec"]["template"]["spec"]["nodeSelector"] = {"there": "is-none"}
+    return [found]
 
 
 def budget(bound: dict[str, Any]) -> dict[str, Any]:

@@ -44,6 +44,12 @@ class Picture:
     def on(self, node: str) -> list[Pod]:
         return [pod for pod in self.pods.values() if pod.node == node and pod.phase not in ("Succeeded", "Failed")]
 
+    def unused(self, name: str, meant: Iterable[str], asked: int) -> bool:
+        """Whether no pod is on a node, since some of those that it was launched for run where they ran before."""
+        found = [self.pods[uid] for uid in meant if uid in self.pods]
+        stay = [pod for pod in found if pod.node and 0 < pod.started <= asked and not pod.deleting]
+        return bool(stay) and not any(map(_moves, self.on(name)))
+
     # ── what forbids it ────────────────────────────────────────────────────────────────────────────────────────────
 
     def forbidden(self, name: str, pool: NodePool, why: str, now: int, *, waived: bool) -> Iterator[str]:

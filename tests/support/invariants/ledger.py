@@ -48,6 +48,9 @@ class Life:
     name: str
     pool: str
     grace: int | None = None
+    asked: int = 0
+    meant: tuple[str, ...] = ()
+    """The pods (uids) that it was requested for, and when."""
     node: str = ""
     instance: str = ""
     initialized: bool = False
@@ -125,6 +128,8 @@ class Ledger:
             if name in self.lives:
                 yield "one life", f"{name} begins a second time"
             life = self.lives[name] = Life(name, event.node_pool, event.termination_grace_period)
+            if isinstance(event, ev.Requested):
+                life.asked, life.meant = entry.at, event.pods
             if isinstance(event, ev.Adopted):
                 life.node, life.instance, life.initialized = event.node, event.instance, bool(event.initialized)
                 life.going = event.why
@@ -267,7 +272,8 @@ class Ledger:
             yield "somewhere to go", f"{ref} ({move.why}): {what}"
 
     def _budget(self, ref: str, move: Move, now: int) -> Iterator[tuple[str, str]]:
-        """At this instant no more nodes of a NodePool are on their way out than the budget allows."""
+        """At this instant no more nodes of a NodePool are on their way out than the budget allows, but for those that
+        never came to be used."""
         for name in sorted({self.lives[claim].pool for claim in move.claims}):
             pool = self.pools.get(name)
             if pool is None:
@@ -275,11 +281,18 @@ class Ledger:
                 continue
             counted = [x for x in self.lives.values() if x.pool == name and x.initialized and not x.over]
             counted = [x for x in counted if not x.terminating]
-            going = sum(bool(x.going) or x.name in move.claims or not self._ready(x) for x in counted)
             most = allowed(pool, VOLUNTARY[move.why], len(counted), now)
+            used = [x for x in counted if not self._ready(x) or not self._unused(x)]
+            going = sum(bool(x.going) or x.name in move.claims or not self._ready(x) for x in used)
+            if most > 0 and all(x.name not in move.claims for x in used):
+                continue
             if going > most:
                 what = f"{going} of {len(counted)} nodes of {name} go, {most} may ({move.why}, {ref})"
                 yield "budget", what
+
+    def _unused(self, life: Life) -> bool:
+        """Pods that it was launched for run where they did before, and none is here."""
+        return self.picture is not None and self.picture.unused(life.node, life.meant, life.asked)
 
     def _ready(self, life: Life) -> bool:
         """Those that are not consume the budgets as well (D-50)."""

@@ -7,13 +7,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kerf.engine.disruption.budgets import budget_usage
+from kerf.engine.disruption.cluster_from_state import cluster_of
 from kerf.engine.disruption.consolidation.young_pods import LATELY
+from kerf.engine.disruption.moves.budget_headroom import budget_use
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.karpenter.nodepool_hash import hashed
+from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Selector
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.state_table import DRAINING, INITIALIZED, REGISTERED, TAINTED
+from kerf.engine.nodeclaim.state_table import DRAINING, GOING, INITIALIZED, REGISTERED, TAINTED
 from kerf.engine.record.claim_events import Requested
 from kerf.engine.record.decisions import Decision, LaunchInstance, MoveStepResult, ProposedMovesResult
 from kerf.engine.record.observations import LaunchAnswered, NodeClaimDeletionSeen, ObjectGone, Observation
@@ -232,3 +236,59 @@ def test_d118_a_node_that_goes_for_a_stronger_reason_meanwhile_is_not_kept() -> 
     world.answer_launch(ref, order, instance="i-2")
     join(world)
     assert old(world).state == DRAINING
+
+
+def unused() -> tuple[World, str]:
+    """The drain has begun, its pods may not leave any more, and nobody is expected on the replacement."""
+    world, ref, order = started(budgets=(Budget("1"),))
+    for name in "de":
+        world.pods[name] = replace(world.pods[name], started=1)
+    world.see(*(Observation(world.pods[name]) for name in "de"))
+    joined(world, ref, order)
+    world.see(Observation(SHUT))
+    world.after(1_000)
+    return world, order.claim
+
+
+def tainted(world: World, claim: str) -> bool:
+    return world.runtime.state.facts.claims[claim].state in GOING
+
+
+def test_d60_d50_an_unused_node_goes_although_its_pool_lets_one_go_at_a_time() -> None:
+    """It takes nothing from its NodePool: that has as many nodes as before the launch."""
+    world, claim = unused()
+    state = world.runtime.state
+    assert (budget_use(state)["default"].consuming, old(world).state) == (1, DRAINING)
+    decide(world)
+    world.after(60_000)
+    assert tainted(world, claim)
+    assert state.facts.claims[claim].why == "empty"
+    assert budget_use(state)["default"].consuming == 1
+    assert budget_usage(cluster_of(state, world.now))["default"].consuming == 1
+    assert re_derived(world.store) == world.store.entries
+
+
+def test_d48_d60_an_unused_node_stays_while_the_budgets_let_nothing_go() -> None:
+    world, claim = unused()
+    world.see(Observation(pool(budgets=(Budget("0"),))))
+    decide(world)
+    world.after(120_000)
+    assert not tainted(world, claim)
+
+
+@pytest.mark.parametrize("what", ["started later", "leaves", "another came", "gone"])
+def test_d50_a_node_that_is_empty_for_another_reason_takes_its_part_of_the_budget(what: str) -> None:
+    world, claim = unused()
+    for name in "de":
+        changes = {
+            "started later": {"started": world.now},
+            "leaves": {"deleting": world.now + 30_000},
+        }.get(what, {})
+        world.see(Observation(replace(world.pods[name], **changes)))
+        if what == "gone":
+            world.gone(name)
+    if what == "another came":
+        world.pending("f")
+        world.bind("f", "n2")
+    found = next(node for node in cluster_of(world.runtime.state, world.now).nodes if node.place.claim == claim)
+    assert not found.unused
