@@ -139,12 +139,29 @@ def _pools_of(problem: Problem, planned: Plan) -> dict[str, NodePool]:
 
 def _keeps_weights(problem: Problem, own: Mapping[str, NodePool], other: Plan) -> bool:
     """Whether each node holds a pod whose own NodePool has no more weight. Other pods may share the node with it,
-    because the planner, too, fills nodes with whatever fits."""
-    weight = {name: pool_input.pool.weight for name, pool_input in problem.pool_of.items()}
-    return all(
-        min(own[uid].weight if uid in own else weight[claim.node_pool] for uid in claim.pods) <= weight[claim.node_pool]
-        for claim in other.claims
-    )
+    because the planner, too, fills nodes with whatever fits. Pods of one kind may change with one another: the lightest
+    of their NodePools go to the lightest nodes, one to each before any node has a second."""
+    weights = {name: pool_input.pool.weight for name, pool_input in problem.pool_of.items()}
+    on_nodes = [(weights[claim.node_pool], claim.pods) for claim in other.claims]
+    if all(min(own[uid].weight if uid in own else weight for uid in uids) <= weight for weight, uids in on_nodes):
+        return True
+    seats: dict[ShapeKey, list[tuple[int, int, int]]] = defaultdict(list)
+    weights_of: dict[ShapeKey, list[int]] = defaultdict(list)
+    kept: set[int] = set()
+    for number, (weight, uids) in enumerate(on_nodes):
+        before = Counter[ShapeKey]()
+        for uid in uids:
+            kind = problem.pod_of[uid].shape_key
+            if uid in own:
+                seats[kind].append((before[kind], weight, number))
+                weights_of[kind].append(own[uid].weight)
+                before[kind] += 1
+            else:
+                kept.add(number)
+    for kind, places in seats.items():
+        taken = zip(sorted(places), sorted(weights_of[kind]), strict=True)
+        kept |= {number for (_, weight, number), lightest in taken if lightest <= weight}
+    return len(kept) == len(on_nodes)
 
 
 def _keeps_limits(problem: Problem, pool: PoolInput, first: Plan, other: Plan) -> bool:

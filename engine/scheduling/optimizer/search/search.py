@@ -145,7 +145,7 @@ class Search:
         # Where topology matters, that kube-scheduler's model found one order is not enough: it may be the only one.
         related = any(shape.spread or shape.affinity for shape in self._problem.shapes.values())
         candidate = AlternativePlan(self._problem, base, tuple(claims))
-        allowed = self._allowed(candidate, by_pod=False) and (not related or self._binds_in_some_order(candidate))
+        allowed = self._allowed(candidate) and (not related or self._binds_in_some_order(candidate))
         return candidate if allowed else None
 
     def _binds_in_some_order(self, candidate: AlternativePlan) -> bool:
@@ -178,11 +178,10 @@ class Search:
         self.best = candidate
         return True
 
-    def _allowed(self, candidate: AlternativePlan, *, by_pod: bool = True) -> bool:
+    def _allowed(self, candidate: AlternativePlan) -> bool:
         self._effort.charge(len(self._problem.pods))
         planned = assembled(candidate, self._first)
-        replaces = may_replace(self._problem, self._first, planned, self._own_pools, by_pod=by_pod)
-        return replaces and self._spread_judge.keeps(planned)
+        return may_replace(self._problem, self._first, planned, self._own_pools) and self._spread_judge.keeps(planned)
 
     def _bindable(self, candidate: AlternativePlan) -> bool:
         """Whether its pods can be bound in some order: checked where pods that others look at were moved, or where the
@@ -372,7 +371,7 @@ class Search:
             return candidate
         claims = tuple(self._single_claims.widened(part) if part.narrow else part for part in candidate.claims)
         wide = replace(candidate, claims=claims)
-        return wide if self._allowed(wide, by_pod=False) else candidate
+        return wide if self._allowed(wide) else candidate
 
 
 def _with_kinds_ahead(problem: Problem, uids: frozenset[str]) -> Problem:

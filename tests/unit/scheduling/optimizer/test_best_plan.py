@@ -144,14 +144,44 @@ def test_s208_pods_that_are_spread_are_regrouped_where_they_are() -> None:
 def test_pods_share_a_node_of_less_weight_with_one_that_the_first_plan_puts_there() -> None:
     """S-63: which of the pods that are alike goes with it is all the same; a node for others alone is not."""
     asked = problem(
-        Workloads().add("low", 1, shape(900)).add("any", 2, shape(900)),
+        Workloads().add("low", 1, shape(900)).add("any", 2, shape(800)),
         ladder(2),
         pool("high", weight=10),
         pool("low", weight=1),
     )
     first = plan_of(asked, ("low", ["low-0", "any-0"]), ("high", ["any-1"]))
-    assert may_replace(asked, first, plan_of(asked, ("low", ["low-0", "any-1"]), ("high", ["any-0"])))
-    assert not may_replace(asked, first, plan_of(asked, ("low", ["any-1"]), ("high", ["low-0", "any-0"])))
+    own = {"low-0": asked.pool_of["low"].pool, **dict.fromkeys(["any-0", "any-1"], asked.pool_of["high"].pool)}
+    assert may_replace(asked, first, plan_of(asked, ("low", ["low-0", "any-1"]), ("high", ["any-0"])), own)
+    assert not may_replace(asked, first, plan_of(asked, ("low", ["any-1"]), ("high", ["low-0", "any-0"])), own)
+
+
+def test_s63_pods_of_a_kind_change_nodes_with_one_another() -> None:
+    """Of two equal pods one has room beside the pod that needs the NodePool of less weight. Either may be that one, but
+    they are no reason for a second node there."""
+    low = shape(900, node_selector={lbl.NODEPOOL: "low"})
+    work = Workloads().add("low", 1, low).add("any", 2, shape(900))
+    asked = problem(work, ladder(1, 2), pool("high", weight=10), pool("low", weight=1))
+    own = {"low-0": "low", "any-0": "low", "any-1": "high"}
+    pools = {uid: asked.pool_of[name].pool for uid, name in own.items()}
+    first = plan_of(asked, ("low", ["low-0", "any-0"]), ("high", ["any-1"]))
+    changed = plan_of(asked, ("low", ["any-1"]), ("low", ["low-0"]), ("high", ["any-0"]))
+    assert may_replace(asked, first, changed, pools)
+    assert not may_replace(asked, first, plan_of(asked, ("low", ["any-0"]), ("low", ["any-1"]), ("high", ["low-0"])))
+
+
+@pytest.mark.parametrize("nominations", [False, True])
+def test_s63_no_node_of_less_weight_is_opened_for_pods_that_kube_scheduler_would_put_there(nominations: bool) -> None:
+    """On the nodes of "high" there is room for as much as the first plan puts there, but not for both large pods."""
+    spot = {lbl.CAPACITY_TYPE: "spot"}
+    work = Workloads().add("w1", 2, shape(3000, 3 * GI, labels={"app": "w1"}))
+    for name, cpu, memory in (("w0", 1900, 3), ("w2", 900, 2)):
+        apart = (AffinityTerm(lbl.HOSTNAME, Selector({"app": name})),)
+        work.add(name, 1, shape(cpu, memory * GI, labels={"app": name}, anti_affinity=apart, node_selector=spot))
+    high = pool("a", spec(lbl.CAPACITY_TYPE, "In", "on-demand"), weight=100)
+    low = pool("b", spec(lbl.CAPACITY_TYPE, "In", "spot"), weight=50)
+    asked = problem(work, ladder(2, 4, 8, 16), high, low, nominations=nominations)
+    best = best_plan(asked, EFFORT)
+    assert {c.node_pool for c in best.claims if all(uid.startswith("w1") for uid in c.pods)} == {"a"}
 
 
 def test_s63_pods_that_only_share_a_node_of_less_weight_open_none_there() -> None:
