@@ -17,7 +17,8 @@ from tests.support.judges.labels import expression_holds
 IN_VAIN = 3
 """After so many launches in a row that did not give a label, no more are asked for it."""
 FOR_A_POD = 20
-"""Nodes that may be launched for one pod before it runs. Nodes that vanish or never join are among them."""
+"""Nodes that may be launched for one pod before it runs, or its NodePool or NodeClass is changed, which may help. Nodes
+that vanish or never join are among them."""
 
 
 @dataclass
@@ -48,6 +49,7 @@ class Launches:
             self._changed(payload)
         elif isinstance(payload, NodeClassSeen):
             self.in_vain.clear()
+            self.for_pods.clear()
             self.stale.update(self.requests)
         elif isinstance(payload, ev.Requested):
             self.requests[payload.claim] = payload
@@ -59,6 +61,7 @@ class Launches:
         known = self.pools.get(pool.name)
         self.pools[pool.name] = asked = replace(pool, ready=True, generation=0, hash_version="", deleting=0)
         if known != asked:
+            self.for_pods.clear()
             for key in [key for key in self.in_vain if key[0] == pool.name]:
                 del self.in_vain[key]
             self.stale |= {claim for claim, request in self.requests.items() if request.node_pool == pool.name}

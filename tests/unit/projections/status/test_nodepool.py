@@ -183,11 +183,11 @@ def test_l38_a_label_that_can_have_no_value_is_told(
 
 def test_l38_nothing_is_launched_for_such_a_nodepool() -> None:
     world = World()
-    world.prepare(pool(labels={"team": "c"}, requirements=(LISTED,)))
+    world.prepare(replace(pool(labels={"team": "c"}), requirements=(LISTED,)))
     world.pending("a")
     world.after(1_000)
     assert not world.launches()
-    world.see(Observation(pool(labels={"team": "b"}, requirements=(LISTED,))))
+    world.see(Observation(replace(pool(labels={"team": "b"}), requirements=(LISTED,))))
     world.after(1_000)
     assert len(world.launches()) == 1
 
