@@ -33,7 +33,7 @@ class ResourcePrices(Struct, frozen=True):
     units: tuple[float, ...]
     total: float
 
-    def value(self, amounts: Iterable[int]) -> float:
+    def value(self, amounts: Iterable[float]) -> float:
         """What these amounts are worth together."""
         return math.fsum(map(mul, self.units, amounts))
 

@@ -15,8 +15,9 @@ The result is a proposal: the planner plans every group again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from operator import le, mul
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from operator import le, mul, sub
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -31,8 +32,8 @@ TYPES_TRIED = (2, 8, 32)
 """How many types are tried for one group: first few, then more, as far as the effort goes."""
 WIDTH_GROWTH = 4
 """The next of these takes at most so many times the touches of the one before."""
-EFFORT_SHARE = 3
-"""One regrouping may take one part in so many of the effort that is left."""
+SHARE_KEPT = 3
+"""One regrouping leaves one part in so many of the effort. It may take most, as it gains most among many types."""
 PICKS_PER_GROUP = 3
 """How often, about, the kinds of pods are looked at for one group."""
 MAX_KINDS_CONSIDERED = 48
@@ -95,9 +96,10 @@ class Regrouping:
             prices: dict[bool, float] = {}
             touches = 0
             for shared in ways:
-                if expected_touches > effort.left // EFFORT_SHARE:
+                most = effort.left - effort.left // SHARE_KEPT
+                if expected_touches > most:
                     return best
-                groups, touches = self._grouped(types_tried, shared, effort.left // EFFORT_SHARE)
+                groups, touches = self._grouped(types_tried, shared, most)
                 effort.charge(touches)
                 if groups is None:
                     return best
@@ -187,24 +189,39 @@ class Regrouping:
         """The group that costs least for the value of its pods with the seed's demands. Its other pods are taken off
         the price at their value."""
         kind = self._kinds[seed]
-        nodes = max(1, self._nodes_needed(seed))
-        demand = [-(-amount // nodes) for amount in self._demand_left()]
-        rated = []
-        for option in self._options.choices(kind):
-            if all(map(le, kind.amounts, option.room)):
-                value = self._prices.value(map(min, option.room, demand))
-                price_of_value = option.price / value if value else option.price
-                rated.append((price_of_value, option.price, option.template, option.type_number, option))
-        rated.sort(key=lambda each: each[:4])
-        self._touches += len(rated)
         best: tuple[float, float, PodGroup] | None = None
-        for *_, option in rated[: self._types_tried]:
+        for option in islice(self._promising_types(seed), self._types_tried):
             group = self._filled(option, seed)
             own, others = self._values(group, kind)
             cost = (group.price - others) / own if own else group.price
             if best is None or (cost, group.price) < best[:2]:
                 best = cost, group.price, group
         return best[2] if best else None
+
+    def _promising_types(self, seed: int) -> Iterator[InstanceOption]:
+        """The types that a group with this seed may be on, best first, by two estimates in turn of what pods on one
+        would be worth for its price.
+
+        The one fills it with pods of average requests, so it knows which resource runs out first, and how little a
+        small node has left. The other takes all of its room for used, as by pods that suit one another.
+        """
+        kind, demand = self._kinds[seed], self._demand_left()
+        left, nodes = sum(self._left), max(1, self._nodes_needed(seed))
+        share, average = [-(-amount // nodes) for amount in demand], [amount / left for amount in demand]
+        own, of_average = self._prices.value(kind.amounts), self._prices.value(average)
+        by_average, by_room = [], []
+        for option in self._options.choices(kind):
+            if not all(map(le, kind.amounts, option.room)):
+                continue
+            free = zip(map(sub, option.room, kind.amounts), average, strict=True)
+            further = min(left - 1, *(amount // each for amount, each in free if each))
+            key = option.price, option.template, option.type_number, option
+            by_average.append((_per_value(option.price, own + further * of_average), *key))
+            by_room.append((_per_value(option.price, self._prices.value(map(min, option.room, share))), *key))
+        self._touches += len(by_room)
+        orders = (sorted(rated, key=lambda each: each[:4]) for rated in (by_average, by_room))
+        in_turn = (each for pair in zip(*orders, strict=True) for each in pair)
+        return iter({(template, number): option for _, _, template, number, option in in_turn}.values())
 
     def _values(self, group: PodGroup, kind: PodKind) -> tuple[float, float]:
         """The value of the group's pods with the demands of a kind, and that of the others."""
@@ -324,6 +341,10 @@ class Regrouping:
         if further is None or self._options.prices(option.template, further).get(option.type_number) != option.price:
             return None
         return further if further.viable >> option.type_number & 1 else None
+
+
+def _per_value(price: float, value: float) -> float:
+    return price / value if value else price
 
 
 def _total_price(groups: Sequence[PodGroup]) -> float:

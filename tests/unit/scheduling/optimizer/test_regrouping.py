@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
+from benchmarks.workloads.scheduling import ec2_types
+from benchmarks.workloads.scheduling import problem as among_types
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.karpenter.requirements import Requirements, requirement
 from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint
-from kerf.engine.scheduling.optimizer.alternative_plans import independent_pods
+from kerf.engine.model.settings import Settings
+from kerf.engine.scheduling.optimizer.alternative_plans import independent_pods, total_price
+from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.optimizer.effort import Effort
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, PodKind
 from kerf.engine.scheduling.optimizer.search.movable_pods import MovablePods
@@ -16,10 +22,12 @@ from kerf.engine.scheduling.optimizer.search.regrouping import Regrouping
 from kerf.engine.scheduling.optimizer.search.size_caps import types_above_caps
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
+from kerf.replay.scenarios.plan_scenarios import EFFORT
 from tests.support.scenarios.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec, term
 
 APP = Selector({"app": "web"})
 WEB = {"app": "web"}
+CATEGORY = "karpenter.k8s.aws/instance-category"
 
 
 def held(asked: Problem, uid: str = "web-0", zones: tuple[str, ...] = ("z1",)) -> PodKind | None:
@@ -173,3 +181,22 @@ def test_s63_types_are_not_left_out_where_a_pod_would_fall_to_a_node_pool_of_les
 
 def caps_of(asked: Problem) -> tuple[Problem, InstanceOptions, list[str]]:
     return asked, InstanceOptions(asked), [pod.shape for pod in asked.pods]
+
+
+@pytest.mark.parametrize(
+    ("pods", "requirements", "most"),
+    [
+        (200, (), 1.6),  # 1.81: the room of types with much memory seemed cheapest, and their CPU ran out first
+        (1_000, (spec(lbl.CAPACITY_TYPE, "In", "on-demand"), spec(CATEGORY, "In", "c", "m", "r")), 1.03),  # 1.10
+    ],
+    ids=["any type", "on demand, of three categories"],
+)
+def test_s208_pods_find_their_types_among_all_of_ec2s(
+    pods: int, requirements: tuple[RequirementSpec, ...], most: float
+) -> None:
+    """`most`: as a factor of the lower bound. A regrouping of 1,000 pods was given up, because it may take only a third
+    of the effort, and all that it had taken was lost."""
+    asked = among_types(pods, ec2_types)
+    told = replace(asked.pools[0], pool=replace(asked.pools[0].pool, requirements=requirements))
+    found = best_plan(replace(asked, pools=(told,), settings=Settings(nominations=True)), EFFORT)
+    assert total_price(found.claims) < most * found.lower_bound
