@@ -14,7 +14,7 @@ from kerf.engine.scheduling.problem.problem import Problem
 CHEAPER_PER_STEP, CHEAPER_PER_POD = 500, 0.33
 """Touches that one step of effort gives the search for cheaper plans: a fixed part, and a part for each pod of the
 problem (of at most `MAX_PODS_COUNTED`), because more pods take longer to plan."""
-MAX_PODS_COUNTED = 4_000
+MAX_PODS_COUNTED = 6_000
 RATING_PER_STEP = 4_000
 """Touches that one step gives to rate plans: each takes some runs of the scheduler's model."""
 BINDING_PER_STEP = 1_000

@@ -69,7 +69,8 @@ BINDING_SHARE = 3
 """Looking for an order of binding costs one part in so many of what planning costs."""
 
 CAPS_BEFORE_REGROUPING = 2
-"""So many sizes are tried before regrouping: they show early what there is to gain, even where effort is short."""
+"""So many sizes are tried before regrouping: they show early what there is to gain, even where effort is short. One is,
+where a plan is dear: regrouping gains more."""
 
 
 class Search:
@@ -104,7 +105,7 @@ class Search:
         shapes = (self._problem.pod_of[uid].shape for uid in self._first.on_new_nodes)
         caps = types_above_caps(self._problem, self._options, shapes)
         any_cheaper = total_price(self._first.claims)
-        self._plan_again(self._with_caps(islice(caps, CAPS_BEFORE_REGROUPING)), any_cheaper)
+        self._plan_again(self._with_caps(islice(caps, 1 if self._is_dear else CAPS_BEFORE_REGROUPING)), any_cheaper)
         self._regroup_all()
         self._plan_again(self._with_pools_first())
         self._plan_again(self._with_caps(caps), any_cheaper)
@@ -298,12 +299,15 @@ class Search:
             yield replace(self._problem, unavailable=left_out, first_pool=first_pool)
 
     @cached_property
+    def _is_dear(self) -> bool:
+        """Whether planning the whole problem again takes much of the effort."""
+        return self._planning_touches > self._effort.left // DEAR_PLAN
+
+    @cached_property
     def _pays_to_plan_again(self) -> bool:
-        """Whether planning the whole problem again takes little of the effort, or the nodes of the first plan are of
-        types that cost more than their room is worth."""
-        if self._planning_touches <= self._effort.left // DEAR_PLAN:
-            return True
-        return total_price(self._first.claims) > self._bounds.worth * CLOSE_TO_BOUND
+        """Whether that takes little, or the nodes of the first plan are of types that cost more than their room is
+        worth."""
+        return not self._is_dear or total_price(self._first.claims) > self._bounds.worth * CLOSE_TO_BOUND
 
     def _with_pools_first(self) -> Iterator[Problem]:
         """Once with each other NodePool first that has the weight of one on which pods are that may not move anywhere.
