@@ -131,9 +131,10 @@ class SchedulingCode(ReasonCode):
     to wait. `claim`."""
     LAUNCHED_TAINTED = (
         "launched-tainted",
-        "somebody put {taints} on the node that was launched for it, of NodeClaim {claim}, which the pod does not "
-        "tolerate; another one is launched after a pause, which is ten seconds at first and doubles each time up to "
-        "half an hour (a taint that something takes off again belongs among the NodePool's startupTaints)",
+        "the node that was launched for it, of NodeClaim {claim}, has {taints}, which its NodePool does not name and "
+        "the pod does not tolerate; another one is launched after a pause, which is ten seconds at first and doubles "
+        "each time up to half an hour (a taint that something takes off again belongs among the NodePool's "
+        "startupTaints)",
     )
     """The node that was launched for the pod was in service with taints that its NodePool does not name; another one
     has to wait. `claim`, `taints`."""
