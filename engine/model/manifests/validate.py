@@ -186,9 +186,11 @@ def _unusable(pool: NodePool, report: Report) -> None:
                 report.add("KERF312", f"{path}.values[{at}]", f"{value!r} is not a label value", _NAMES)
         if requirement.operator == "In" and requirement.values:
             _check_known(requirement, f"{path}.values", report)
+    asked = [(f"spec.template.metadata.labels[{key}]", key) for key in pool.labels]
+    asked += [(f"{template}.requirements[{index}]", found.key) for index, found in enumerate(pool.requirements)]
     for key, message in contradictions(pool).items():
-        index = max(index for index, found in enumerate(pool.requirements) if normalise(found.key) == key)
-        report.add("KERF312", f"{template}.requirements[{index}]", message, "Nothing is launched for such a NodePool")
+        *_, path = (path for path, named in asked if normalise(named) == key)
+        report.add("KERF312", path, message, "Nothing is launched for such a NodePool")
 
 
 _NAMES = "Write at most 63 letters, digits, - _ and . that begin and end with a letter or digit"

@@ -177,6 +177,11 @@ def test_a50_a_pool_of_a_class_with_a_malformed_kubelet_is_checked(kerf: Run, tm
             ],
             "KERF312 spec.template.spec.requirements[1]: no value of label team meets team In [a] and team NotIn [a].",
         ),
+        (
+            "spec.template.metadata",
+            {"labels": {"topology.kubernetes.io/zone": "a", "failure-domain.beta.kubernetes.io/zone": "b"}},
+            "KERF312 spec.template.metadata.labels[topology.kubernetes.io/zone]: no value of label topology",
+        ),
         ("spec.template.metadata", {"labels": {64 * "x": "a"}}, "KERF312 spec.template.metadata.labels[xxx"),
         (
             "spec.template.spec.taints",

@@ -166,6 +166,11 @@ LISTED = RequirementSpec("team", "In", ("a", "b"))
         ({}, (RequirementSpec("team", "NotIn", ("a",)), RequirementSpec("team", "DoesNotExist")), ""),
         ({}, (RequirementSpec("team", "Exists"), RequirementSpec("team", "DoesNotExist")), "no value of label team"),
         (
+            {"topology.kubernetes.io/zone": "z1", ZONE_BETA: "z2"},
+            (),
+            "meets topology.kubernetes.io/zone=z1 and failure",
+        ),
+        (
             {"topology.kubernetes.io/zone": "z1"},
             (RequirementSpec(ZONE_BETA, "In", ("z2",)),),
             "kubernetes.io/zone=z1 and",
