@@ -94,12 +94,11 @@ def _budget_usage(cluster: Cluster) -> dict[str, Use]:
 def allowed_disruptions(cluster: Cluster, reason: DisruptionReason, *, unused: bool = False) -> dict[str, int]:
     """How many nodes of each NodePool may go now (D-51), or how many that are unused."""
     used = budget_usage(cluster)
-    uses = {given.pool.name: used.get(given.pool.name, Use()) for given in cluster.pools}
+    if unused:
+        used = {name: Use(use.total) for name, use in used.items()}
     return {
-        given.pool.name: remaining(
-            given.pool, reason, Use(uses[given.pool.name].total) if unused else uses[given.pool.name], cluster.now
-        )
-        for given in cluster.pools
+        pool_input.pool.name: remaining(pool_input.pool, reason, used.get(pool_input.pool.name, Use()), cluster.now)
+        for pool_input in cluster.pools
     }
 
 

@@ -18,7 +18,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import ENDED
 from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.record.decisions import Unplaced
-from kerf.engine.scheduling.matching.taints import taint_text, untolerated
+from kerf.engine.scheduling.matching.taints import TOLERATES_PREFER_NO_SCHEDULE, taint_text, untolerated
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.reasons import SchedulingCode, reason
@@ -65,7 +65,8 @@ def delayed_pods(pods: Iterable[str], recent: dict[str, LaunchedFor], problem: P
     waiting: dict[tuple[LaunchedFor, tuple[str, ...]], list[str]] = {}
     for uid in sorted(pods):
         latest = recent[uid]
-        taints = untolerated(latest.taints, problem.shapes[problem.pod_of[uid].shape].tolerations)
+        tolerations = problem.shapes[problem.pod_of[uid].shape].tolerations
+        taints = untolerated(latest.taints, (*tolerations, TOLERATES_PREFER_NO_SCHEDULE))
         waiting.setdefault((latest, tuple(sorted(map(taint_text, taints)))), []).append(uid)
     return DelayedPods(
         pods=frozenset(uid for uids in waiting.values() for uid in uids),

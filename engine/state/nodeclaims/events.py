@@ -148,8 +148,7 @@ def _launched_for(state: State, claim: NodeClaim, at: int) -> None:
 def _tainted_for(state: State, claim: NodeClaim, node_name: str) -> None:
     """Keeps the taints of a node that stay on it, for the pods that wait though it was launched for them."""
     node = state.facts.nodes.get(node_name)
-    stay = counting_taints(node.taints, claim.startup_taints) if node is not None else ()
-    taints = tuple(taint for taint in stay if taint.effect != "PreferNoSchedule")
+    taints = counting_taints(node.taints, claim.startup_taints) if node is not None else ()
     for uid in claim.pods:
         latest = state.facts.launched_for.get(uid)
         if latest is not None and latest.claim == claim.name:

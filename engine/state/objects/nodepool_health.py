@@ -22,13 +22,14 @@ def pool_seen(state: State, pool: NodePool, entry: Entry) -> None:
     waiting pods were launched for in vain, so they no longer pause for it (S-57)."""
     health = state.facts.health.get(pool.name)
     spec = spec_of(pool)
+    if health is not None and health.uid == pool.uid and health.pool == spec:
+        return
+    state.facts.launched_for.clear()
     if health is None or health.uid != pool.uid:
         known = state.facts.node_classes.get(_class_of(pool))
         made_by = _version(known) if known is not None else ""
         state.facts.health[pool.name] = PoolHealth(pool.uid, entry.at, spec, made_by, since=entry.at)
-        state.facts.launched_for.clear()
-    elif health.pool != spec:
-        state.facts.launched_for.clear()
+    else:
         state.facts.health[pool.name] = replace(anew(health, entry.at), pool=spec)
 
 

@@ -146,3 +146,9 @@ class Run:
     def entries(self, kind: str = "") -> list[Any]:
         """The entries of one type, or all."""
         return [e for e in self.store.scan() if not kind or e.type == kind]
+
+    def codes_without_place(self) -> set[str]:
+        """The reasons that passes gave for pods without a place."""
+        made = (entry.payload for entry in self.entries("decision.made"))
+        results = (decision.result for decision in made if decision.decider == "provision")
+        return {reason.code for result in results for group in result.unplaced for reason in group.reasons}

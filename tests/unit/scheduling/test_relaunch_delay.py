@@ -16,16 +16,17 @@ from tests.support.world import NODE_CLASS, Mi, World, pool
 SPOILT = Taint("example.com/mine", "NoExecute")
 
 
-def spoilt(taint: Taint = SPOILT) -> World:
+def spoilt(*taints: Taint) -> World:
     """Somebody has put a taint on the node before it was registered. It is initialized, 0.6 s after the launch was
     asked for, and its pods wait."""
+    taints = taints or (SPOILT,)
     world = launched()
-    world.node("n1", PROVIDER, taints=(UNREGISTERED, taint))
+    world.node("n1", PROVIDER, taints=(UNREGISTERED, *taints))
     world.answer_all()
     world.after(600)
-    world.node("n1", PROVIDER, registered="true", taints=(taint,))
+    world.node("n1", PROVIDER, registered="true", taints=taints)
     world.answer_all()
-    world.node("n1", PROVIDER, registered="true", initialized="true", taints=(taint,))
+    world.node("n1", PROVIDER, registered="true", initialized="true", taints=taints)
     return world
 
 
@@ -125,8 +126,8 @@ def test_s57_what_may_end_it_ends_the_pause(change: str) -> None:
 
 
 def test_s57_soft_taints_are_not_told() -> None:
-    """kube-scheduler binds pods in spite of them, so the pod waits for another cause."""
-    world = spoilt(Taint("example.com/mine", "PreferNoSchedule"))
+    """kube-scheduler binds pods in spite of them, so they are no cause."""
+    world = spoilt(SPOILT, Taint("example.com/soft", "PreferNoSchedule"))
     world.after(1_000)
-    codes = [reason.code for left in result(world).unplaced for reason in left.reasons]
-    assert SchedulingCode.LAUNCHED_TAINTED not in codes
+    (left,) = result(world).unplaced
+    assert [reason.params["taints"] for reason in left.reasons] == [["example.com/mine:NoExecute"]]

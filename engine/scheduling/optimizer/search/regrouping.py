@@ -15,8 +15,7 @@ The result is a proposal: the planner plans every group again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from operator import le, mul, sub
 from typing import NamedTuple
 
@@ -190,7 +189,7 @@ class Regrouping:
         the price at their value."""
         kind = self._kinds[seed]
         best: tuple[float, float, PodGroup] | None = None
-        for option in islice(self._promising_types(seed), self._types_tried):
+        for option in self._promising_types(seed)[: self._types_tried]:
             group = self._filled(option, seed)
             own, others = self._values(group, kind)
             cost = (group.price - others) / own if own else group.price
@@ -198,7 +197,7 @@ class Regrouping:
                 best = cost, group.price, group
         return best[2] if best else None
 
-    def _promising_types(self, seed: int) -> Iterator[InstanceOption]:
+    def _promising_types(self, seed: int) -> list[InstanceOption]:
         """The types that a group with this seed may be on, best first, by two estimates in turn of what pods on one
         would be worth for its price.
 
@@ -221,7 +220,7 @@ class Regrouping:
         self._touches += len(by_room)
         orders = (sorted(rated, key=lambda each: each[:4]) for rated in (by_average, by_room))
         in_turn = (each for pair in zip(*orders, strict=True) for each in pair)
-        return iter({(template, number): option for _, _, template, number, option in in_turn}.values())
+        return list({(template, number): option for _, _, template, number, option in in_turn}.values())
 
     def _values(self, group: PodGroup, kind: PodKind) -> tuple[float, float]:
         """The value of the group's pods with the demands of a kind, and that of the others."""
