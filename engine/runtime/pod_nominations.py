@@ -9,8 +9,8 @@ kube-scheduler clears the nomination of a pod that it tries in vain, and then tr
 a Node comes, which is closed at first. Who is told again meanwhile loses it again. So pods are told again when that is
 over and their Node opens (`due` with `opening`); else others would take their room. Later they are told at once.
 
-Of pods with a topology spread, as many at a time are nominated for a node as its skew allows (`ToldAtOnce`). Who was
-told already comes first, then who came first: kube-scheduler tries them in this order.
+Of the pods that a topology spread counts, as many at a time are nominated for a node as its skew allows (`ToldAtOnce`).
+Who was told already comes first, then who came first: kube-scheduler tries them in this order.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """Which of the pods that are planned for a new node are told it (status.nominatedNodeName) at the same time.
 
 kube-scheduler counts a nominated pod as if it were on its node already (KEP-5278), for topology spreads, too. With more
-pods told each node than their skew allows none of them could be bound first. So of pods with a hard spread as many are
-told a node at a time as the skew allows; the next one is told when one of these is bound. A spread over a label that is
-the same on all nodes refuses nobody, so its pods are all told at once.
+pods told each node than their skew allows none of them could be bound first. So of the pods that a hard spread counts
+as many are told a node at a time as its skew allows; the next one is told when one of these is bound. A spread over a
+label that is the same on all nodes refuses nobody, so its pods are all told at once.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol, TypeVar
 
@@ -63,16 +64,19 @@ class ToldAtOnce:
         self._skews: dict[str, int] = {}  # shape → `_least_hard_skew`
 
     def of(self, pods: Iterable[AnyPlanned], shape_of: ShapeOf) -> Iterator[AnyPlanned]:
-        """The pods of one node that are told it now, if the first ones come first."""
-        told: list[Kind] = []
+        """The pods of one node that are told it now, if the first ones come first. None is told that would be one more
+        than the skew of another allows, whether it has a spread of its own or not."""
+        told: Counter[Kind] = Counter()
+        counted: dict[Kind, int] = {}  # a kind that is told, and has a hard spread → how many told pods that counts
         for pod in pods:
-            if not self._least_hard_skew(pod.shape, shape_of):
-                yield pod
-                continue
             kind = pod.namespace, pod.shape
-            others = [other for other in told if self._count_each_other(kind, other, shape_of)]
-            if all(len(others) < self._least_hard_skew(shape, shape_of) for _, shape in (kind, *others)):
-                told.append(kind)
+            news = {other: counted[other] + 1 for other in counted if self._counts(other, kind, shape_of)}
+            if kind not in counted and self._least_hard_skew(pod.shape, shape_of):
+                others = sum(number for other, number in told.items() if self._counts(kind, other, shape_of))
+                news[kind] = others + self._counts(kind, kind, shape_of)
+            if all(number <= self._least_hard_skew(shape, shape_of) for (_, shape), number in news.items()):
+                told[kind] += 1
+                counted |= news
                 yield pod
 
     def _least_hard_skew(self, digest: str, shape_of: ShapeOf) -> int:
@@ -85,20 +89,19 @@ class ToldAtOnce:
             known = self._skews[digest] = min(skews, default=0)
         return known
 
-    def _count_each_other(self, kind: Kind, other: Kind, shape_of: ShapeOf) -> bool:
-        """Whether a hard spread of the one pod counts the other."""
+    def _counts(self, kind: Kind, other: Kind, shape_of: ShapeOf) -> bool:
+        """Whether a hard spread of the one pod counts the other. Pods without one do not wait for a spread that counts
+        every pod of the namespace: hardly any of them would be told."""
         known = self._counted.get((kind, other))
         if known is None:
             if len(self._counted) >= MAX_PAIRS_KNOWN:
                 self._counted.clear()
-            counted = self._counts(kind, other, shape_of) or self._counts(other, kind, shape_of)
-            known = self._counted[kind, other] = counted
+            shape, labels = shape_of(kind[1]), shape_of(other[1]).labels
+            selectors = (spread_selector(constraint, kind[0], shape.labels) for constraint in self._refusing(shape))
+            if not self._least_hard_skew(other[1], shape_of):
+                selectors = (selector for selector in selectors if selector.labels or selector.expressions)
+            known = self._counted[kind, other] = any(selector.selects(other[0], labels) for selector in selectors)
         return known
-
-    def _counts(self, kind: Kind, other: Kind, shape_of: ShapeOf) -> bool:
-        shape, labels = shape_of(kind[1]), shape_of(other[1]).labels
-        selectors = (spread_selector(constraint, kind[0], shape.labels) for constraint in self._refusing(shape))
-        return any(selector.selects(other[0], labels) for selector in selectors)
 
     def _refusing(self, shape: PodShape) -> list[SpreadConstraint]:
         """The hard spreads by which a node may refuse such a pod: those over several domains, or that want several."""

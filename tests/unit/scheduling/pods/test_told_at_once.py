@@ -41,18 +41,26 @@ def test_pods_that_only_count_others_are_all_told() -> None:
 
 def test_pods_of_which_one_counts_the_other_wait_for_one_another() -> None:
     shapes = {"a": over_zones("a", "b"), "b": over_zones("b", "b", skew=3)}
-    assert told("ab", shapes) == "a"
-    assert told("ba", shapes) == "b"
-    assert told("bbb", shapes) == "bbb"
+    assert told("abb", shapes) == "ab"
+    assert told("bba", shapes) == "bb"
+    assert told("bbbb", shapes) == "bbb"
 
 
 def test_pods_without_a_hard_spread_are_all_told() -> None:
-    shapes = {
-        "a": over_zones("a", "a"),
-        "b": PodShape(labels={"app": "a"}),
-        "c": over_zones("a", "a", when="ScheduleAnyway"),
-    }
-    assert told("abbcc", shapes) == "abbcc"
+    shapes = {"b": PodShape(labels={"app": "a"}), "c": over_zones("a", "a", when="ScheduleAnyway")}
+    assert told("bbcc", shapes) == "bbcc"
+
+
+def test_pods_without_a_spread_wait_for_those_that_they_would_be_too_many_for() -> None:
+    shapes = {"a": over_zones("a", "a", skew=2), "b": PodShape(labels={"app": "a"}), "c": PodShape(labels={"app": "c"})}
+    assert told("abbc", shapes) == "abc"
+    assert told("bbac", shapes) == "bbc"
+
+
+def test_nobody_waits_for_a_pod_whose_spread_counts_every_pod() -> None:
+    spread = SpreadConstraint(ZONE, selector=Selector())
+    shapes = {"a": PodShape(labels={"app": "a"}, spread=(spread,)), "b": PodShape(labels={"app": "b"})}
+    assert told("abba", shapes) == "abb"
 
 
 def test_pods_that_are_spread_over_one_domain_are_all_told() -> None:
