@@ -17,6 +17,7 @@ from kerf.engine.record.decisions import Decision, Verdict
 from kerf.replay.verify.verify import verify
 from tests.support.records import stored
 from tests.support.simulation.edits import apply, edited, frozen
+from tests.support.simulation.manifests import of_cpu
 from tests.support.simulation.run import Run, scale
 
 
@@ -102,3 +103,15 @@ def test_a_record_without_names_comes_to_the_same_verdicts(tmp_path: Path) -> No
     assert b"acme" not in msgspec.json.encode(told)
     report = verify(BundleStore(path))
     assert report.exit_code == 0, msgspec.json.encode(report)
+
+
+def test_d62_pods_of_drifted_nodes_do_not_move_to_the_ones_that_go_next() -> None:
+    """Three nodes are replaced one after the other, and one of them has room. Two of nine pods moved twice."""
+    before, after = (edited("NodePool", "spec.template.metadata.labels.team", team) for team in ("a", "b"))
+    for pool in (before, after):
+        pool["spec"]["template"]["spec"]["requirements"][1]["values"] = ["m5.xlarge"]
+        pool["spec"]["disruption"] = {"consolidateAfter": "Never", "budgets": [{"nodes": "1"}]}
+    others = [document for document in frozen(apply("30m", after)) if document["kind"] != "NodePool"]
+    run = Run([before, *others, of_cpu("web", 9, 900)])
+    assert len(run.entries("claim.requested")) == 6
+    assert len(run.entries("claim.pod-evicted")) == 9

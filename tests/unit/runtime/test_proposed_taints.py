@@ -9,6 +9,7 @@ from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.engine.runtime.proposed_taints import ProposedTaints
 from tests.support import lives
 from tests.support.world import World, pool
+from tests.support.worlds import drift
 
 
 def proposed() -> World:
@@ -80,3 +81,33 @@ def test_d27_the_taint_alone_brings_no_disruption_pass() -> None:
     show(world, on=True)
     assert world.runtime.state.facts.nodes["n1"].proposed
     assert world.runtime.state.facts.moves_changed == before == 0
+
+
+def test_d62_a_node_that_has_drifted_is_tainted_while_it_waits_for_its_replacement() -> None:
+    """Pods of other drifted nodes, which go before it, would come and be evicted again."""
+    world, taints = kept(Budget("10%")), ProposedTaints()
+    before = drift.pool_now(world)
+    drift.change(world, labels={"team": "b"})
+    assert due(taints, world) == [], "it may go with the next pass"
+    world.after(10_000)
+    assert not world.runtime.state.facts.moves
+    assert due(taints, world) == [("n1", True)]
+    world.see(Observation(before))
+    assert due(taints, world) == [("n1", False)]
+
+
+def test_d48_drifted_nodes_whose_budgets_let_none_go_have_no_taint() -> None:
+    world, taints = kept(Budget("0", reasons=("Drifted",))), ProposedTaints()
+    drift.change(world, labels={"team": "b"})
+    world.after(10_000)
+    assert due(taints, world) == []
+    drift.change(world, budgets=(Budget("0", reasons=("Empty",)),))
+    assert due(taints, world) == [("n1", True)]
+
+
+def kept(budget: Budget) -> World:
+    """A pod of its node may not be disrupted."""
+    world = drift.in_service()
+    world.see(Observation(replace(world.pods["a"], do_not_disrupt="true")))
+    drift.change(world, budgets=(budget,))
+    return world
