@@ -1,8 +1,10 @@
 """Disruption budgets: how many nodes of a NodePool may go at once, per reason (D-43…D-53).
 
 Every node that is not ready or on its way out consumes, whatever the cause: there is one figure of consumption per
-NodePool (D-50). A node that is unused takes nothing from the NodePool when it goes as empty: it goes where the budgets
-let any node go, whatever is consumed, and consumes nothing itself.
+NodePool (D-50). Two kinds of nodes take nothing from the NodePool when they go as empty:
+
+- one that is unused goes where the budgets let any node go, whatever is consumed, and consumes nothing itself
+- one that is not ready consumes already. It goes unless more is consumed than the budgets let go
 """
 
 from __future__ import annotations
@@ -49,6 +51,10 @@ class Use(Struct, frozen=True):
         consumes = goes or not ready
         return Use(self.total + 1, self.consuming + consumes, self.lasting + (consumes and (kept or not goes)))
 
+    def without_one(self) -> Use:
+        """Does not count one of the nodes that are not ready."""
+        return Use(self.total, self.consuming - 1, self.lasting - 1)
+
 
 def allowance(pool: NodePool, reason: DisruptionReason, total: int, now: int) -> Allowance:
     """What the pool's budgets allow for one reason, before what is consumed (D-47, D-48)."""
@@ -91,11 +97,9 @@ def _budget_usage(cluster: Cluster) -> dict[str, Use]:
     return use_of_pool
 
 
-def allowed_disruptions(cluster: Cluster, reason: DisruptionReason, *, unused: bool = False) -> dict[str, int]:
-    """How many nodes of each NodePool may go now (D-51), or how many that are unused."""
+def allowed_disruptions(cluster: Cluster, reason: DisruptionReason) -> dict[str, int]:
+    """How many nodes of each NodePool may go now (D-51)."""
     used = budget_usage(cluster)
-    if unused:
-        used = {name: Use(use.total) for name, use in used.items()}
     return {
         pool_input.pool.name: remaining(pool_input.pool, reason, used.get(pool_input.pool.name, Use()), cluster.now)
         for pool_input in cluster.pools
@@ -111,6 +115,26 @@ def within_budgets(candidates: Iterable[Candidate], limits: dict[str, int]) -> l
             remains[candidate.pool.name] -= 1
             allowed.append(candidate)
     return allowed
+
+
+def takes_nothing(candidate: Candidate) -> bool:
+    """Whether the NodePool has no node less for its pods when the candidate goes as empty."""
+    return candidate.node.unused or (candidate.empty and not candidate.node.ready)
+
+
+def empty_within_budgets(candidates: Iterable[Candidate], cluster: Cluster) -> list[Candidate]:
+    """The empty candidates that may go now: first those that take nothing, each kind in its order (D-60)."""
+    used = budget_usage(cluster)
+    free, others = [], []
+    for candidate in candidates:
+        if not takes_nothing(candidate):
+            others.append(candidate)
+            continue
+        use = used.get(candidate.pool.name, Use())
+        beside = Use(use.total) if candidate.node.unused else use.without_one()
+        if remaining(candidate.pool, DisruptionReason.EMPTY, beside, cluster.now) > 0:
+            free.append(candidate)
+    return [*free, *within_budgets(others, allowed_disruptions(cluster, DisruptionReason.EMPTY))]
 
 
 def value(budget: Budget, total: int, now: int) -> int:

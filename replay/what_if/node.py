@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.disruption import disruption_pass, eligibility
-from kerf.engine.disruption.budgets import allowed_disruptions
+from kerf.engine.disruption.budgets import allowed_disruptions, empty_within_budgets
 from kerf.engine.disruption.cluster import Cluster, ClusterNode, what_if
 from kerf.engine.disruption.consolidation.balanced_policy import BALANCED, approves, pool_totals
 from kerf.engine.disruption.consolidation.commands import Command, decide, on_offer, removal
@@ -186,8 +186,11 @@ def _candidate(
     why = own(candidate)
     if why is not None:
         return why
-    unused = method == DisruptionReason.EMPTY and node.unused
-    if allowed_disruptions(cluster, method, unused=unused).get(candidate.pool.name, 0) <= 0:
+    if method == DisruptionReason.EMPTY:
+        may_go = bool(empty_within_budgets([candidate], cluster))
+    else:
+        may_go = allowed_disruptions(cluster, method).get(candidate.pool.name, 0) > 0
+    if not may_go:
         return Reason.of(DisruptionCode.BUDGET, nodepool=candidate.pool.name)
     return candidate
 

@@ -29,7 +29,7 @@ from kerf.replay.history.removal import Removal
 from kerf.replay.history.story import story
 from tests.support.simulation.budgets import budget, given
 from tests.support.simulation.chaos import chaos
-from tests.support.simulation.edits import apply, edited
+from tests.support.simulation.edits import apply, edited, frozen
 from tests.support.simulation.run import HOUR, Run, scale, workshop
 from tests.support.simulation.static_pool import STATIC, document
 from tests.support.simulation.static_pool import run as static_run
@@ -290,7 +290,7 @@ def test_ends_without_a_choice_begin_with_what_was_seen() -> None:
     found = removal(spot, claims(spot)[0])
     assert (found.why, found.causes[0].reason.code) == ("interrupted", "interruption-announced")
     ill = Run(
-        workshop(scale("10s", 5), {"at": "5m", "action": "node-notready", "count": 1}),
+        frozen(scale("10s", 5), {"at": "5m", "action": "node-notready", "count": 1}),
         until=2 * HOUR,
         settings=Settings(node_repair=True),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
-from kerf.engine.disruption.budgets import Ledger, Use, budget_usage
+from kerf.engine.disruption.budgets import Ledger, Use, budget_usage, takes_nothing
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.eligibility import Candidate
 from kerf.engine.model.disruption_reasons import DisruptionReason
@@ -18,15 +18,16 @@ class BudgetRoom:
         used, pools = budget_usage(cluster), [pool_input.pool for pool_input in cluster.pools]
         self._left = Ledger(pools, used, cluster.now, rounds)
         self._at_once = Ledger(pools, {name: Use(use.total) for name, use in used.items()}, cluster.now)
+        self._counted = Ledger(pools, {name: use.without_one() for name, use in used.items()}, cluster.now)
 
     def copy(self) -> BudgetRoom:
         made = BudgetRoom.__new__(BudgetRoom)
-        made._left, made._at_once = self._left.copy(), self._at_once
+        made._left, made._at_once, made._counted = self._left.copy(), self._at_once, self._counted
         return made
 
     def take(self, candidates: Iterable[Candidate]) -> None:
         for candidate in candidates:
-            if not candidate.node.unused:
+            if not takes_nothing(candidate):
                 self._left.take(candidate.pool.name)
 
     def is_full(self, pool: str) -> bool:
@@ -62,8 +63,9 @@ class BudgetRoom:
         kept = []
         for candidate in candidates:
             pool = candidate.pool.name
-            if candidate.node.unused:
-                if candidate.name not in settled and self._at_once.left(pool, reason):
+            if takes_nothing(candidate):
+                ledger = self._at_once if candidate.node.unused else self._counted
+                if candidate.name not in settled and ledger.left(pool, reason):
                     kept.append(candidate)
                 continue
             if pool not in room:

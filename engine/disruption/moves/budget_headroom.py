@@ -9,6 +9,7 @@ from __future__ import annotations
 from kerf.engine.disruption.budgets import Use, remaining
 from kerf.engine.model.disruption_reasons import DisruptionReason, budget_reason
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.record.decisions import Move
 from kerf.engine.state.node_of_claim import node_of
@@ -31,8 +32,8 @@ class BudgetHeadroom:
         self._left: dict[tuple[str, DisruptionReason, Use], int] = {}
 
     def allows(self, move: Move) -> bool:
-        """Whether all nodes of a move may go now, or need not wait: their NodePool is gone, they are unused, or more
-        than its budgets ever let go at once."""
+        """Whether all nodes of a move may go now, or need not wait: their NodePool is gone, they take nothing from it,
+        or more than its budgets ever let go at once."""
         facts = self._state.facts
         reason = budget_reason(move.why)
         for name, count in self._by_pool(move).items():
@@ -58,9 +59,13 @@ class BudgetHeadroom:
         nodes: dict[str, int] = {}
         for name in move.claims:
             claim = self._state.facts.claims.get(name)
-            if claim is not None and not (move.why == DisruptionReason.EMPTY and is_unused(claim, self._state)):
+            if claim is not None and not (move.why == DisruptionReason.EMPTY and self._takes_nothing(claim)):
                 nodes[claim.node_pool] = nodes.get(claim.node_pool, 0) + 1
         return nodes
+
+    def _takes_nothing(self, claim: NodeClaim) -> bool:
+        node = node_of(claim, self._state)
+        return node is None or not node.ready or is_unused(claim, self._state)
 
     def _used(self) -> dict[str, Use]:
         """Counted once for each position, for it is asked for several times between two entries."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from kerf.engine.disruption import eligibility
-from kerf.engine.disruption.budgets import allowed_disruptions, within_budgets
+from kerf.engine.disruption.budgets import allowed_disruptions, empty_within_budgets, within_budgets
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.cluster_from_state import cluster_of
 from kerf.engine.disruption.consolidation.commands import placed
@@ -204,8 +204,7 @@ def _still_empty(move: Move, cluster: Cluster) -> Move | Reason:
     present, gone = _still_candidates(move, cluster, eligibility.emptiness)
     if not present:
         return Reason.of(DisruptionCode.CHURN, claims=gone)
-    unused = all(candidate.node.unused for candidate in present)
-    allowed = within_budgets(present, allowed_disruptions(cluster, DisruptionReason.EMPTY, unused=unused))
+    allowed = empty_within_budgets(present, cluster)
     if not allowed:
         return Reason.of(DisruptionCode.BUDGET, nodepool=present[0].pool.name)
     savings = sum(candidate.price for candidate in allowed)

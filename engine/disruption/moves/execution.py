@@ -28,7 +28,7 @@ from kerf.engine.state.moves import ABANDONED, STARTED, WITHDRAWN, goes_by, repl
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
-VERSION = 22
+VERSION = 23
 
 
 class NextStep(Struct, frozen=True):

@@ -42,8 +42,13 @@ def test_moves_take_only_candidates_within_the_budgets(seed: int) -> None:
     for candidate in gone:
         assert isinstance(judge_node(candidate.node, start), Candidate)
         assert candidate.node.consolidatable
-    spent = Counter(candidate.pool.name for candidate in gone)
+    idle = [candidate for candidate in gone if candidate.empty and not candidate.node.ready]  # they are used up already
+    spent = Counter(candidate.pool.name for candidate in gone if candidate not in idle)
     assert all(spent[name] <= left for name, left in allowed_disruptions(start, DisruptionReason.EMPTY).items())
+    for pool, count in Counter(candidate.pool.name for candidate in idle).items():
+        use, asked = budget_usage(start)[pool], next(each.pool for each in start.pools if each.pool.name == pool)
+        most = allowance(asked, DisruptionReason.EMPTY, use.total, start.now).nodes
+        assert use.consuming - count + sum(candidate.pool.name == pool for candidate in gone) <= most
     assert {candidate.name for candidate in gone} | set(moves.kept) == {node.name for node in start.nodes}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -255,14 +255,15 @@ class Rules:
 
     # ── budgets ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def room(self, pool: str, reason: str) -> int:
-        """How many nodes of a NodePool may still go, for a reason (D-51)."""
+    def room(self, pool: str, reason: str, going: Collection[str] = ()) -> int:
+        """How many nodes of a NodePool may still go, for a reason (D-51); those that are `going` are not counted yet,
+        though they may not be ready."""
         counted = [
             node
             for node in self.nodes.values()
             if node.claim is not None and node.initialized and not node.terminating and node.pool == pool
         ]
-        used = sum(node.marked or not node.ready for node in counted)
+        used = sum(node.marked or not node.ready for node in counted if node.name not in going)
         return max(0, allowed(self.pools[pool], reason, len(counted), int(self.now * 1000)) - used)
 
     # ── Balanced ───────────────────────────────────────────────────────────────────────────────────────────────────

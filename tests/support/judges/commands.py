@@ -76,14 +76,16 @@ class Court:
                 yield f"{command['candidates']} is not worth it for {pools}"
 
     def _room(self, commands: Sequence[Document]) -> Iterator[str]:
-        """D-51: in some order every command found room in the budgets, which all reasons share (D-50)."""
+        """D-51: in some order every command found room in the budgets, which all reasons share (D-50). Empty nodes that
+        are not ready use up their part already."""
         taken: dict[str, Counter[str]] = {}
+        empty = [name for command in commands if command["reason"] == "Empty" for name in command["candidates"]]
         for command in commands:
             for name in command["candidates"]:
                 taken.setdefault(self.rules.nodes[name].pool, Counter())[command["reason"]] += 1
         for pool, counts in sorted(taken.items()):
             gone = 0
-            for room, reason in sorted((self.rules.room(pool, count), count) for count in counts):
+            for room, reason in sorted((self.rules.room(pool, count, empty), count) for count in counts):
                 gone += counts[reason]
                 if gone > room:
                     yield f"{gone} nodes of {pool} go, {room} may ({reason})"

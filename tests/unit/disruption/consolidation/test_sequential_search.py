@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kerf.engine.disruption.budgets import empty_within_budgets
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation import sequential_search
 from kerf.engine.disruption.consolidation.after_command import after
 from kerf.engine.disruption.consolidation.commands import Command
 from kerf.engine.disruption.consolidation.replacement_bound import Bound
 from kerf.engine.disruption.consolidation.sequential_search import choose_commands
-from kerf.engine.disruption.eligibility import consolidation, find_candidates
+from kerf.engine.disruption.eligibility import consolidation, emptiness, find_candidates
 from kerf.engine.disruption.simulation import SimulationOutcome, Simulator
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import Budget, RequirementSpec
@@ -54,6 +55,20 @@ def test_the_live_controller_counts_what_evictions_cost_when_it_ranks_commands(l
     ]
     given = replace(cluster(*nodes, pools=(pool(limits={"cpu": 0}),)), live=live)
     assert [command.names for command in choose_commands(given).commands] == [(goes,)]
+
+
+@pytest.mark.parametrize(
+    ("budget", "dead", "goes"), [("1", 1, ["dead0"]), ("1", 2, []), ("0", 1, []), ("2", 2, ["dead0", "dead1"])]
+)
+def test_d50_d60_empty_nodes_that_are_not_ready_use_the_budget_already(budget: str, dead: int, goes: list[str]) -> None:
+    """They go, and nothing else does. Where more are not ready than the budget lets go, all stay."""
+    nodes = [*(node(f"dead{n}", "small", ready=False) for n in range(dead)), node("idle", "small")]
+    given = cluster(*nodes, pools=(pool(budgets=(Budget(budget),)),))
+    moves = choose_commands(given)
+    assert sorted(name for command in moves.commands for name in command.names) == goes
+    assert moves.kept["idle"].code == "budget"
+    empty = find_candidates(given, emptiness).chosen
+    assert [candidate.name for candidate in empty_within_budgets(empty, given)] == goes
 
 
 def test_empty_nodes_and_others_go_in_one_set_within_one_budget() -> None:

@@ -81,6 +81,15 @@ def test_d50_a_node_that_is_not_ready_or_not_there_takes_of_it_too() -> None:
     assert not BudgetHeadroom(draft.state).allows(move("default-0"))
 
 
+def test_d50_d60_a_node_that_is_not_ready_needs_no_further_room_when_it_goes_as_empty() -> None:
+    draft = nodes(4, (Budget("1"),))
+    draft.add(replace(draft.state.facts.nodes["default-3"], ready=False))
+    headroom = BudgetHeadroom(draft.state)
+    assert headroom.allows(move("default-3", why="empty"))
+    assert not headroom.allows(move("default-0", why="empty"))
+    assert not headroom.allows(move("default-3")), "its pods would move"
+
+
 def test_d49_a_node_whose_instance_ends_counts_no_more() -> None:
     """Neither as one that goes nor for the share that a percentage is of."""
     draft = nodes(10, (Budget("10%"),))
