@@ -32,6 +32,13 @@ def free_capacity_changed(state: State, at: int) -> None:
         open_window(facts, at)
 
 
+def leaves_limits(facts: Facts, claim: NodeClaim) -> bool:
+    """Whether pods may have waited for what the limits of the claim's NodePool leave once it is launched: until then it
+    counted as the largest of its types (S-70)."""
+    pool = facts.pools.get(claim.node_pool)
+    return facts.unplaced and len(claim.instance_types) > 1 and pool is not None and bool(pool.limits)
+
+
 def has_active_buffers(facts: Facts) -> bool:
     """Whether there are CapacityBuffers, which are planned for although no pod waits (S-57)."""
     return facts.settings.capacity_buffers and bool(facts.buffers)

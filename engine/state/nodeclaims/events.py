@@ -49,6 +49,7 @@ from kerf.engine.state.objects.static_nodepools import count_launch_failures
 from kerf.engine.state.provisioning_window import (
     free_capacity_changed,
     is_going,
+    leaves_limits,
     nomination_period,
     note_disruption_change,
 )
@@ -88,8 +89,8 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
             drift.adopt_hashes(state, claim)
             if facts.imported is None or not facts.imported.captured:  # its pods may not all have been seen yet
                 claim.nominated_until = entry.at + nomination_period(facts.settings)
-        if isinstance(event, Launched) and has_launched(facts, claim):
-            free_capacity_changed(state, entry.at)  # others may have waited for what this launch gave
+        if isinstance(event, Launched) and (has_launched(facts, claim) or leaves_limits(facts, claim)):
+            free_capacity_changed(state, entry.at)  # others may have waited for what this launch gave, or left
     elif isinstance(event, Requested):  # its launch was asked for by the decision that stands before it
         launch = facts.launches.get(name)
         asked = facts.intents.get(launch.again) if launch is not None else None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.namespaces import Namespace
 from kerf.engine.model.kubernetes.nodes import Node
-from kerf.engine.model.kubernetes.pods import PodShape, Taint
+from kerf.engine.model.kubernetes.pods import HostPort, PodShape, Taint
 from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.observations import (
     InterruptionSeen,
@@ -83,6 +84,20 @@ def test_pods_without_a_place_are_planned_again_when_a_daemonset_goes() -> None:
     assert world.after(1_000) == []
     world.see(Observation(ObjectGone("daemonset", "ds")))
     assert [type(intent) for intent in world.after(1_000)] == [LaunchInstance]
+
+
+@pytest.mark.parametrize(("cpus", "again"), [(5, [LaunchInstance]), (3, []), (None, [])])
+def test_s70_pods_that_waited_for_limits_are_planned_again_when_a_launch_gives_less_than_it_may(
+    cpus: int | None, again: list[type]
+) -> None:
+    world = World()
+    world.prepare(pool(limits={"cpu": cpus * 1_000} if cpus else None))
+    world.pending("a", "b", host_ports=(HostPort(80),))
+    world.after(1_000)
+    (ref, order), *others = world.launches()
+    assert len(others) == (0 if cpus else 1), "the first may still become a m5.xlarge, which leaves one cpu of five"
+    world.answer_launch(ref, order)
+    assert [type(intent) for intent in world.after(1_000)] == again
 
 
 def test_what_is_seen_again_unchanged_leads_to_nothing() -> None:
