@@ -16,12 +16,12 @@ def log(
     *,
     since: Since | None = None,
     until: Until | None = None,
-    subject: Annotated[str, Parameter(completer=candidates.subjects)] = "",
-    kind: str = "",
-    name: str = "",
-    namespace: str = "",
-    workload: str = "",
-    reason: str = "",
+    subject: Annotated[str | None, Parameter(completer=candidates.subjects)] = None,
+    kind: str | None = None,
+    name: str | None = None,
+    namespace: str | None = None,
+    workload: str | None = None,
+    reason: str | None = None,
     all: Annotated[bool, Parameter(negative="")] = False,
     karpenter: Annotated[bool, Parameter(negative="")] = False,
     effort: Annotated[bool, Parameter(negative="")] = False,
@@ -75,7 +75,18 @@ def log(
     from kerf.engine.errors import InputError
     from kerf.replay.history.event_filter import Asked
 
-    asked = Asked(subject, kind, name, namespace, workload, reason)
+    given = {
+        "subject": subject,
+        "kind": kind,
+        "name": name,
+        "namespace": namespace,
+        "workload": workload,
+        "reason": reason,
+    }
+    for flag, value in given.items():
+        if value == "":  # as that of a script's empty variable: it would choose everything
+            raise InputError(f"--{flag} has no value", hint="Give one, or leave the flag out", code="KERF200")
+    asked = Asked(**{flag: value or "" for flag, value in given.items()})
     if karpenter and effort:
         hint = "Give one of them"
         raise InputError("--karpenter and --effort are two answers", hint=hint, code="KERF200")

@@ -58,6 +58,13 @@ def test_bad_manifests_are_refused(kerf: Run, file: Path) -> None:
     assert "KERF3" in out
 
 
+@pytest.mark.parametrize("command", ["validate", "convert"])
+def test_a_mistyped_flag_is_taken_for_no_file(kerf: Run, command: str) -> None:
+    code, out, err = kerf(command, EXAMPLES / "workshop", "--strct")
+    assert (code, out) == (2, "")
+    assert err == "KERF200: Unknown option: --strct. Try --help. A file: ./--strct\n"
+
+
 def test_all_that_is_wrong_is_told_at_once(kerf: Run, tmp_path: Path) -> None:
     bad = changed(changed(NODE_POOL, "spec.weight", 0), "spec.disruption.consolidationPolicy", "WhenUnderutilized")
     bad = changed(changed(bad, "spec.template.spec.expireAftr", "1h"), "metadata.name", "Default")

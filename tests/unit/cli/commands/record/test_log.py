@@ -89,6 +89,13 @@ def test_log_names_the_reasons_that_occur_where_none_is_as_asked(kerf: Any, aske
     assert f". {said}" in err
 
 
+@pytest.mark.parametrize("flag", ["subject", "kind", "name", "namespace", "workload", "reason"])
+def test_a_choice_of_nothing_is_no_choice_of_everything(kerf: Any, record: Path, flag: str) -> None:
+    code, out, err = kerf("log", record, f"--{flag}", "")
+    assert (code, out) == (2, "")
+    assert err == f"KERF200: --{flag} has no value. Give one, or leave the flag out\n"
+
+
 def test_log_of_what_no_object_is_says_so(kerf: Any) -> None:
     code, out, err = kerf("log", SPOT, "--kind", "node", "--namespace", "other")
     assert (code, out) == (1, "")
