@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import UnsetType
 
-from kerf.engine.model.crds.schema import Schema, compiled
+from kerf.engine.model.crds.schema import FieldPlace, FieldPlaces, Schema, below, compiled
 from kerf.engine.model.did_you_mean import did_you_mean, is_it
 from kerf.engine.model.durations import parse_time
 from kerf.engine.model.manifests.violations import Report
@@ -34,7 +34,7 @@ _TYPES = {
 
 def check(schema: Schema, value: Any, report: Report, path: str = "", *, strict: bool = False) -> None:
     """Reports what is wrong with a value at a path. `strict`: an unknown field is wrong too."""
-    _check(schema, defaulted(schema, value), report, path, strict)
+    _check(schema, defaulted(schema, value), report, path, FieldPlaces(schema, path) if strict else None)
 
 
 def check_document(schema: Schema, document: dict[str, Any], report: Report, *, strict: bool = False) -> None:
@@ -70,7 +70,7 @@ def _field(schema: Schema, key: Any) -> Schema:
     return schema.properties.get(key) or schema.values or _ANYTHING
 
 
-def _check(schema: Schema, value: Any, report: Report, path: str, strict: bool) -> bool:
+def _check(schema: Schema, value: Any, report: Report, path: str, places: FieldPlaces | None) -> bool:
     """Checks a value and returns whether rules may look at it: types are right, and required fields are there."""
     if not _has_type(schema, value):
         wanted = _TYPES[schema.type]
@@ -78,9 +78,9 @@ def _check(schema: Schema, value: Any, report: Report, path: str, strict: bool) 
         return False
     sound = not report.is_mended(path)  # by repair
     if isinstance(value, dict):
-        sound &= _check_object(schema, value, report, path, strict)
+        sound &= _check_object(schema, value, report, path, places)
     elif isinstance(value, list):
-        sound &= _check_list(schema, value, report, path, strict)
+        sound &= _check_list(schema, value, report, path, places)
     elif isinstance(value, str):
         _check_text(schema, value, report, path)
     elif _is_number(value):
@@ -146,33 +146,36 @@ def _shown(value: Any) -> str:
     return names.get(type(value)) or f"{str(value).lower() if isinstance(value, bool) else value}"
 
 
-def _check_object(schema: Schema, value: dict[str, Any], report: Report, path: str, strict: bool) -> bool:
+def _check_object(schema: Schema, value: dict[str, Any], report: Report, path: str, places: FieldPlaces | None) -> bool:
     sound = True
     for name in schema.required:
         if name not in value:
             sound = False
             hint = schema.properties[name].missing if name in schema.properties else ""
-            report.add("KERF304", _below(path, name), f"{name} is required", hint)
+            report.add("KERF304", below(path, name), f"{name} is required", hint)
     if schema.max_properties is not None and len(value) > schema.max_properties:
         report.add("KERF309", path, f"At most {schema.max_properties} entries, not {len(value)}")
     for key, part in value.items():
         field = schema.properties.get(key)
         if field is not None:
-            sound &= _check(field, part, report, _below(path, key), strict)
+            sound &= _check(field, part, report, below(path, key), places)
         elif schema.values is not None:
-            sound &= _check(schema.values, part, report, f"{path}[{key}]", strict)
-        elif strict and not schema.open and schema.type:
+            sound &= _check(schema.values, part, report, f"{path}[{key}]", places)
+        elif places is not None and not schema.open and schema.type:
             labels = "Write it into matchLabels" if "matchLabels" in schema.properties and isinstance(part, str) else ""
             hint = schema.later.get(key) or is_it(did_you_mean(key, schema.properties)) or labels
-            report.add("KERF320", _below(path, key), f"There is no field {key}", hint)
+            hint = hint or _move_to(places.where(key), part)
+            report.add("KERF320", below(path, key), f"There is no field {key}", hint)
     return sound
 
 
-def _below(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
+def _move_to(places: list[FieldPlace], value: Any) -> str:
+    """The hint for a field in a wrong place, such as that of a wrong indentation, if there is one right place."""
+    fitting = [place.path for place in places if _has_type(place.schema, value)]
+    return f"Move it to {fitting[0]}" if len(fitting) == 1 else ""
 
 
-def _check_list(schema: Schema, value: list[Any], report: Report, path: str, strict: bool) -> bool:
+def _check_list(schema: Schema, value: list[Any], report: Report, path: str, places: FieldPlaces | None) -> bool:
     name = path.rpartition(".")[2]
     if schema.min_items is not None and len(value) < schema.min_items:
         report.add("KERF304", path, f"{name} needs at least one entry", schema.missing)
@@ -181,7 +184,7 @@ def _check_list(schema: Schema, value: list[Any], report: Report, path: str, str
     sound = True
     if schema.items is not None:
         for index, part in enumerate(value):
-            sound &= _check(schema.items, part, report, f"{path}[{index}]", strict)
+            sound &= _check(schema.items, part, report, f"{path}[{index}]", places)
     if sound and schema.list_type in {"set", "map"}:
         for index, first in _repeated(schema, value):
             report.add("KERF321", f"{path}[{index}]", f"The same stands at {path}[{first}]")

@@ -8,8 +8,9 @@ API server.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
@@ -151,3 +152,40 @@ def compiled(pattern: str) -> re.Pattern[str]:
     text.
     """
     return re.compile(re.sub(r"\$(?=\)*$|\||\))", r"\\Z", pattern), re.ASCII)
+
+
+class FieldPlace(NamedTuple):
+    """The path of a field ("spec.template.spec.taints", "spec.volumes[].name"), and its schema."""
+
+    path: str
+    schema: Schema
+
+
+class FieldPlaces:
+    """Finds the fields of a schema by name. They are collected when the first one is asked for."""
+
+    def __init__(self, schema: Schema, path: str = "") -> None:
+        self._schema, self._path = schema, path
+
+    def where(self, name: str) -> list[FieldPlace]:
+        """All places of a field of this name, but for those in a status, which nobody writes."""
+        return self._by_name.get(name, [])
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[FieldPlace]]:
+        found: dict[str, list[FieldPlace]] = defaultdict(list)
+        left = [FieldPlace(self._path, self._schema)]
+        while left:
+            path, schema = left.pop()
+            for name, field in schema.properties.items():
+                if (place := FieldPlace(below(path, name), field)).path != "status":
+                    found[name].append(place)
+                    left.append(place)
+            if schema.items is not None:
+                left.append(FieldPlace(f"{path}[]", schema.items))
+        return found
+
+
+def below(path: str, name: str) -> str:
+    """The path of a field of what stands at a path."""
+    return f"{path}.{name}" if path else name

@@ -85,6 +85,47 @@ def test_all_that_is_wrong_is_told_at_once(kerf: Run, tmp_path: Path) -> None:
     assert other["verdict"] == "unchecked"
 
 
+def test_a_field_in_a_wrong_place_is_told_the_right_one(kerf: Run, tmp_path: Path) -> None:
+    """As of a wrong indentation. A field that may stand in several places (`image`) is not told one of them."""
+    file = tmp_path / "pool.yaml"
+    file.write_text(
+        """
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: []
+  taints: "a text, where taints are a list"
+  disruption:
+  consolidateAfter: 30s
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  image: nginx
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - {name: c, image: nginx, tolerations: [{key: a}]}
+"""
+    )
+    _, out, _ = kerf("validate", file)
+    assert [line.strip() for line in out.splitlines() if "KERF320" in line] == [
+        "KERF320 spec.taints: There is no field taints",
+        "KERF320 spec.consolidateAfter: There is no field consolidateAfter. "
+        "Move it to spec.disruption.consolidateAfter",
+        "KERF320 spec.image: There is no field image",
+        "KERF320 spec.template.spec.containers[0].tolerations: There is no field tolerations. "
+        "Move it to spec.template.spec.tolerations",
+    ]
+
+
 def test_what_only_controllers_refuse_is_refused_too(kerf: Run, tmp_path: Path) -> None:
     """What only controllers refuse is refused too (L-36, L-37, A-37)."""
     pool = changed(NODE_POOL, "spec.template.metadata.labels", {"not a key": "x"})
