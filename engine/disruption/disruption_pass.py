@@ -23,7 +23,6 @@ from kerf.engine.disruption.consolidation.sequential_search import (
     Tell,
     choose_commands,
 )
-from kerf.engine.disruption.consolidation.young_pods import settled_at
 from kerf.engine.disruption.drift.replacement import MAX_SIMULATIONS, ROTATION, replace_drifted
 from kerf.engine.disruption.drift.static_nodepools import replace_drifted_static
 from kerf.engine.disruption.eligibility import NodeEligibility, find_candidates, judge_nodes
@@ -102,9 +101,8 @@ def run_pass(state: State, now: int, tell: Tell | None = None) -> ProposedMovesR
     reasons = {**chosen.kept, **reasons_of_empty_nodes(cluster, not_empty), **refused}
     said = tuple(verdicts(state, cluster, reasons, moves, proposed))
     short = _short_of_budget([*chosen.kept.values(), *refused.values()])
-    moved = {name: reason for name, reason in chosen.kept.items() if reason.code == DisruptionCode.MOVED_LATELY}
     delays = [state.facts.settings.validation_delay, *([0] if _any_drifted(state) else [])]
-    changes = [_next_change(state, cluster, short, moved, now, delay) for delay in delays]
+    changes = [_next_change(state, cluster, short, chosen.settled_at, now, delay) for delay in delays]
     return ProposedMovesResult(tuple(moves), said, soonest(next_rotation, *changes), chosen.exhausted)
 
 
@@ -165,14 +163,12 @@ def _short_of_budget(reasons: Iterable[Reason]) -> frozenset[str]:
     )
 
 
-def _next_change(
-    state: State, cluster: Cluster, short: frozenset[str], moved: dict[str, Reason], now: int, delay: int
-) -> int:
+def _next_change(state: State, cluster: Cluster, short: frozenset[str], settled_at: int, now: int, delay: int) -> int:
     """The earliest time (ms since the epoch) at which a pass may decide otherwise although nothing is observed, if its
     moves start after `delay` ms. 0 for never.
 
-    `short` are the NodePools whose budgets do not suffice, `moved` says of nodes that their pods came too short a while
-    ago.
+    `short` are the NodePools whose budgets do not suffice. At `settled_at` nodes may go whose pods came too short a
+    while ago.
     """
     facts = state.facts
     times = [hold.until for hold in facts.holds.values() if hold.again or facts.moves_changed > hold.since]
@@ -182,6 +178,6 @@ def _next_change(
             times += (quiet_at(claim, state), claim.nominated_until)
     shielded = (pod for node in cluster.nodes if node.managed for pod in node.pods if pod.do_not_disrupt)
     times += map(protected_until, shielded)
-    times += [settled_at(node, moved[node.name], cluster.now) for node in cluster.nodes if node.name in moved]
+    times.append(settled_at)
     times += [window_ends(facts.pools[name], now + delay) for name in sorted(short & facts.pools.keys())]
     return min((at - delay for at in times if now + delay < at < min(NEVER, FOREVER)), default=0)

@@ -212,7 +212,7 @@ def _due(reason: Reason, claim: NodeClaim, state: State, node: ClusterNode) -> i
         case DisruptionCode.HELD_BACK:
             at = facts.holds[claim.name].until if claim.name in facts.holds else 0
         case DisruptionCode.MOVED_LATELY:
-            at = settled_at(node, reason, now)
+            at = settled_at((node,), reason, now)
         case DisruptionCode.POD_DO_NOT_DISRUPT:
             at = max((protected_until(pod) for pod in node.pods), default=0)
         case DisruptionCode.BUDGET:

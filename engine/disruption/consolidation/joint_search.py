@@ -30,7 +30,7 @@ from kerf.engine.disruption.consolidation.commands import Command, decide, place
 from kerf.engine.disruption.consolidation.rankings import fleet_of, net_savings, price_of_eviction, prices_of_nodes
 from kerf.engine.disruption.consolidation.replacement_bound import RESOURCES
 from kerf.engine.disruption.consolidation.sequential_search import MIN_SAVINGS, STEPS_PER_CHECK, ChosenCommands
-from kerf.engine.disruption.consolidation.young_pods import too_soon
+from kerf.engine.disruption.consolidation.young_pods import settled_at, too_soon
 from kerf.engine.disruption.eligibility import (
     Candidate,
     Candidates,
@@ -42,6 +42,7 @@ from kerf.engine.disruption.eligibility import (
 from kerf.engine.disruption.rebinding import Rebinding
 from kerf.engine.disruption.simulation import STEPS_PER_POD, Simulator
 from kerf.engine.lifecycle.drain.eviction_waves import wave_grades
+from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.reasons import Reason
@@ -283,7 +284,10 @@ class _Search:
         removed = frozenset(candidate.name for candidate in (*self._idle, *going))
         price = math.fsum(prices_of_nodes(self._cluster, removed))
         takers = {placement.node for command in single for placement in command.placements}
-        return ChosenCommands(tuple(commands), price, self._kept(removed, takers), self.left <= 0)
+        kept, now = self._kept(removed, takers), self._cluster.now
+        young = [node for node in self._cluster.nodes if kept.get(node.name) in self._young.values()]
+        settled = soonest(*(settled_at((node,), kept[node.name], now) for node in young))
+        return ChosenCommands(tuple(commands), price, kept, self.left <= 0, settled)
 
     def _kept(self, removed: frozenset[str], takers: set[str]) -> dict[str, Reason]:
         """Why each other node stays."""

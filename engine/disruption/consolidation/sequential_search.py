@@ -36,9 +36,10 @@ from kerf.engine.disruption.consolidation.rankings import (
     prices_of_nodes,
 )
 from kerf.engine.disruption.consolidation.replacement_bound import Bound
-from kerf.engine.disruption.consolidation.young_pods import too_soon
+from kerf.engine.disruption.consolidation.young_pods import settled_at, too_soon
 from kerf.engine.disruption.eligibility import Candidate, NodeEligibility, find_candidates, judge_nodes, total_price
 from kerf.engine.disruption.simulation import STEPS_PER_POD, Simulator
+from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.disruption_reasons import NOWHERE, DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
 
@@ -69,13 +70,15 @@ class ChosenCommands(Struct, frozen=True):
     """The commands in the order in which they were chosen; all may be carried out at once.
 
     `end_price` is that of all nodes that are left, replacements included (USD per hour). `kept` says why each other
-    node stays. `exhausted`: the steps ended before everything was tried.
+    node stays. `exhausted`: the steps ended before everything was tried. `settled_at` is when a set of nodes that stays
+    because of its young pods may go (ms since the epoch, 0 if there is none).
     """
 
     commands: tuple[Command, ...]
     end_price: float
     kept: dict[str, Reason]
     exhausted: bool = False
+    settled_at: int = 0
 
     @property
     def evictions(self) -> int:
@@ -105,7 +108,7 @@ def choose_commands(
         steps = search.left
         if steps <= 0 or not found[0].commands:
             break  # under another ranking it would be the same, if no command was found
-    return min(
+    best = min(
         found,
         key=lambda outcome: (
             round(outcome.end_price + start.eviction_price * outcome.evictions, 9),
@@ -113,6 +116,7 @@ def choose_commands(
             len(outcome.commands),
         ),
     )
+    return replace(best, settled_at=soonest(*(outcome.settled_at for outcome in found)))
 
 
 class _Start:
@@ -167,6 +171,7 @@ class _Search:
         self._commands: list[Command] = []
         self._settled: set[str] = set()  # nodes that go, or take pods that move
         self._refusals: dict[str, Reason] = {}
+        self._settled_at = 0
         self._open: list[Tried] | None = None
         self._prefix: tuple[Command | None] | None = None  # what `longest_prefix` finds, until a command is taken
         self._alone: dict[tuple[str, ...], tuple[Order, tuple[str, ...]]] = {}
@@ -181,7 +186,7 @@ class _Search:
         removed = frozenset(name for taken in self._commands for name in taken.names)
         launched = [new.price for taken in self._commands for new in taken.replacements]
         price = math.fsum([*prices_of_nodes(self._first, removed), *launched])
-        return ChosenCommands(tuple(self._commands), price, self._kept(removed), self.left <= 0)
+        return ChosenCommands(tuple(self._commands), price, self._kept(removed), self.left <= 0, self._settled_at)
 
     def _leaves_none_over(self, command: Command) -> bool:
         if self._fits is None or self.left <= 0 or command.reason == DisruptionReason.EMPTY:
@@ -229,7 +234,7 @@ class _Search:
                 Command(command.reason, (candidate,), (), command.placements, candidate.price)
                 for candidate in command.candidates
             ]
-            each_may_go = all(approves(part, self._totals) and self._too_soon(part) is None for part in single)
+            each_may_go = all(approves(part, self._totals) and self._young(part) is None for part in single)
             parts = single if each_may_go else parts
         return [replace(part, placements=placed(part.placements, part.candidates)) for part in parts]
 
@@ -341,6 +346,13 @@ class _Search:
         return tried if isinstance(tried, Reason) else self._too_soon(tried) or tried
 
     def _too_soon(self, command: Command) -> Reason | None:
+        """As `_young`. Notes when the nodes may go."""
+        why = self._young(command)
+        if why is not None:
+            self._settled_at = soonest(self._settled_at, settled_at(command.candidates, why, self._first.now))
+        return why
+
+    def _young(self, command: Command) -> Reason | None:
         return too_soon(command.savings, command.candidates, self._fleet, self._first.now)
 
     def _sets(self, bounds: Bound) -> list[Tried]:

@@ -41,11 +41,11 @@ def too_soon(savings: float, candidates: Iterable[Candidate], fleet: Fleet, now:
     return Reason.of(DisruptionCode.MOVED_LATELY, count=count, savings=savings, limit=limit, each=each)
 
 
-def settled_at(node: ClusterNode, why: Reason, now: int) -> int:
-    """When so many of a node's pods have become older that its move saves enough (ms since the epoch), if everything
-    else stays as it is. `why` is what `too_soon` says at `now`. 0 if no pod is young."""
+def settled_at(nodes: Iterable[Candidate | ClusterNode], why: Reason, now: int) -> int:
+    """When so many of these nodes' pods have become older that their move saves enough (ms since the epoch), if
+    everything else stays as it is. `why` is what `too_soon` says at `now`. 0 if no pod is young."""
     savings, each = (float(str(why.params[name])) for name in ("savings", "each"))
-    pods = (pod for pod in node.pods if is_reschedulable(pod))
+    pods = (pod for node in nodes for pod in node.pods if is_reschedulable(pod))
     come = sorted(pod.created for pod in pods if pod.created > now - LATELY)
     few_enough = math.ceil(savings / each) - 1  # so many young pods cost less than is saved
     settled = come[: max(0, len(come) - max(0, few_enough))]

@@ -143,6 +143,17 @@ def test_d16_a_pass_comes_when_they_are_settled() -> None:
     assert [move.claims for move in passes(world)[-1].proposed] == [(claim_of(world).name,)]
 
 
+def test_d16_it_comes_also_where_nodes_may_go_only_together() -> None:
+    """Each of three pods needs its node, and one large node would do for all. Nothing came after them for hours."""
+    given = replace(cluster(*(young(f"n{number}", "medium", 1, 2_400) for number in range(3))), live=True)
+    chosen = choose_commands(given)
+    assert chosen.commands == ()
+    assert {why.code for why in chosen.kept.values()} == {"nothing-cheaper"}
+    assert chosen.settled_at == NOW + 9 * MINUTE
+    later = choose_commands(replace(given, now=chosen.settled_at))
+    assert [len(command.names) for command in later.commands] == [3]
+
+
 def test_d16_it_comes_as_soon_as_few_enough_are_young() -> None:
     """Three pods came one after the other; two young ones cost less than would be saved."""
     came = [NOW - 3 * MINUTE, NOW - 2 * MINUTE, NOW - MINUTE]
@@ -151,7 +162,7 @@ def test_d16_it_comes_as_soon_as_few_enough_are_young() -> None:
         candidate = Candidate(crowded, pool(), None, tuple(crowded.pods), price=1.0, cost=1.0)
         why = too_soon(savings, (candidate,), Fleet(0.1 * 10 / SHARE + savings, 10), NOW)
         assert why is not None
-        assert settled_at(crowded, why, NOW) == settled + 10 * MINUTE, savings
+        assert settled_at((crowded,), why, NOW) == settled + 10 * MINUTE, savings
 
 
 def test_d16_what_a_pod_costs_counts_and_no_pod_of_a_daemonset() -> None:
@@ -163,4 +174,4 @@ def test_d16_what_a_pod_costs_counts_and_no_pod_of_a_daemonset() -> None:
     why = too_soon(0.2, (candidate,), Fleet(1.2, 10), NOW)
     assert why is not None
     assert why.params["limit"] == pytest.approx(2 * 0.3), "twice the replacement; nine pods count for 1.35"
-    assert settled_at(crowded, why, NOW) == came[-2] + 10 * MINUTE, "one young pod counts less than is saved"
+    assert settled_at((crowded,), why, NOW) == came[-2] + 10 * MINUTE, "one young pod counts less than is saved"
