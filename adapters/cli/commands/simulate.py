@@ -79,7 +79,8 @@ def simulate(
             run.fold.note(f"feature gate {note.params['gate']}", note)
         if not run.accepted and not json:
             for refused in run.simulation.refused:
-                print_error(f"{refused.code}: {refused.message} [{refused.field or refused.object}]")
+                where = " ".join(filter(None, dict.fromkeys((refused.object, refused.field))))
+                print_error(f"{refused.code}: {refused.message} [{where}]")
             print_error("Nothing is simulated: no document was accepted")
             return REFUSED
         run.go(last if run.accepted else 0)

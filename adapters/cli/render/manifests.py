@@ -35,7 +35,7 @@ def verdicts_text(out: Printer, checked: list[Checked]) -> None:
         if manifest.verdict == "unchecked":
             continue
         out.line(
-            f"{manifest.place} {manifest.object}: {manifest.verdict}",
+            f"{' '.join(dict.fromkeys((manifest.place, manifest.object)))}: {manifest.verdict}",
             "error" if manifest.verdict == "refused" else "good",
         )
         for wrong in manifest.violations:

@@ -65,6 +65,13 @@ def test_a_mistyped_flag_is_taken_for_no_file(kerf: Run, command: str) -> None:
     assert err == "KERF200: Unknown option: --strct. Try --help. A file: ./--strct\n"
 
 
+def test_a_file_that_is_no_text_is_named_once(kerf: Run, tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_bytes(b"\xff\x00")
+    code, out, _ = kerf("validate", file)
+    assert (code, out.splitlines()[0]) == (1, f"{file}: refused")
+
+
 def test_all_that_is_wrong_is_told_at_once(kerf: Run, tmp_path: Path) -> None:
     bad = changed(changed(NODE_POOL, "spec.weight", 0), "spec.disruption.consolidationPolicy", "WhenUnderutilized")
     bad = changed(changed(bad, "spec.template.spec.expireAftr", "1h"), "metadata.name", "Default")

@@ -72,6 +72,18 @@ def test_without_a_document_that_is_accepted_nothing_is_simulated(
     assert (code, outcome["duration"], len(outcome["refused"])) == (1, 0.0, 1)
 
 
+def test_where_nothing_is_simulated_each_refusal_names_its_object(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files of a folder have the same fields."""
+    file = tmp_path / "a.yaml"
+    file.write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\n'")
+    assert main(["simulate", str(file)]) == 1
+    pod, text, _ = capsys.readouterr().err.splitlines()
+    assert text.endswith(f"[document 2 of {file} {file}:5]")
+    assert pod.endswith("[Pod a spec]")
+
+
 def test_a_document_that_says_not_what_it_is_is_refused_with_its_place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
