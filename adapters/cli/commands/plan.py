@@ -17,6 +17,7 @@ REFUSED = 1
 
 def plan(
     scenarios: Path,
+    /,
     *,
     catalogues: Annotated[Path | None, Parameter(help="A file of named instance-type catalogues.")] = None,
     json: Annotated[bool, Parameter(help="One result per line, in the format of the scenarios.", negative="")] = False,

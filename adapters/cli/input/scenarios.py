@@ -67,6 +67,8 @@ def readable(path: Path, read: Any) -> Any:
         return read(path)
     except OSError as error:
         hint = "Check the path"
+        if path.is_dir():
+            hint = "Give a JSON file of scenarios (docs/plan.md); kerf simulate takes folders of manifests"
         raise ScenarioError(f"cannot read the file: {error.strerror}", where=str(path), hint=hint) from error
     except RecursionError as error:
         raise ScenarioError("the JSON is nested too deeply", where=str(path)) from error

@@ -175,6 +175,16 @@ def test_a_file_that_is_not_there_is_one_coded_line(capsys: pytest.CaptureFixtur
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", ["plan", "disrupt"])
+def test_a_folder_goes_to_simulate_and_what_is_missing_is_called_as_on_the_help_page(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, str(tmp_path)]) == 2
+    assert capsys.readouterr().err.endswith("kerf simulate takes folders of manifests\n")
+    assert main([command]) == 2
+    assert capsys.readouterr().err == f"KERF200: kerf {command} needs SCENARIOS. Try --help\n"
+
+
 def test_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", str(EXAMPLES / "many.jsonl")]) == 1
     text = capsys.readouterr().out
