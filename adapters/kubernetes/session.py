@@ -37,6 +37,7 @@ MAX_REQUESTS_UNDER_WAY = 32
 QPS, BURST = 200.0, 300  # L-290's KUBE_CLIENT_QPS and KUBE_CLIENT_BURST
 REQUEST_TIMEOUT = 30.0  # seconds, of a request that is no watch
 CONNECT_TIMEOUT = 10.0
+_DEFAULT_KUBECONFIG = "~/.kube/config"
 _NETWORK = (aiohttp.ClientError, TimeoutError, OSError)
 _NO_CONFIGURATION = (config.ConfigException, OSError, YAMLError, AttributeError, KeyError, TypeError, ValueError,
                      RecursionError)  # fmt: skip
@@ -241,35 +242,35 @@ async def connect(
     """
     configuration = Configuration()
     configuration.connection_pool_maxsize = 0  # each watch keeps one; the token bucket is the limit
+    files = str(kubeconfig or os.environ.get("KUBECONFIG") or _DEFAULT_KUBECONFIG)
     try:
         if kubeconfig is None and _in_a_pod():
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
         else:
-            place = str(kubeconfig) if kubeconfig is not None else None
-            if place and not any(Path(file).is_file() for file in place.split(os.pathsep)):
+            if not any(Path(os.path.expanduser(file)).is_file() for file in files.split(os.pathsep)):  # noqa: PTH111
                 raise FileNotFoundError("there is no such file")
             await config.load_kube_config(  # type: ignore[no-untyped-call]
-                config_file=place, context=context, client_configuration=configuration
+                config_file=files, context=context, client_configuration=configuration
             )
     except _NO_CONFIGURATION as error:
         wrong = "it is nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
-        wrong = _without_context(kubeconfig, context) or wrong
+        wrong = wrong if isinstance(error, FileNotFoundError) else _without_context(files, context) or wrong
         if not isinstance(error, config.ConfigException | OSError):
             wrong = f"this is no kubeconfig ({wrong})"
         raise NoCluster(
             f"no API server to talk to: {wrong}",
-            where=str(kubeconfig or "in-cluster or default kubeconfig"),
+            where=files if kubeconfig is not None or not _in_a_pod() else "this pod's service account",
             hint="Name a kubeconfig with --kubeconfig or KUBECONFIG, or run in a pod with a service account",
         ) from error
     return kind(configuration, qps=qps, burst=burst)
 
 
-def _without_context(kubeconfig: Path | None, context: str | None) -> str:
-    """Says which contexts a kubeconfig has, if none of them is this one; "" if one is, or it cannot be read."""
+def _without_context(files: str, context: str | None) -> str:
+    """Says which contexts kubeconfigs have, if none of them is this one; "" if one is, or they cannot be read."""
     if context is None:
         return ""
     try:
-        contexts, _ = config.list_kube_config_contexts(kubeconfig and str(kubeconfig))  # type: ignore[no-untyped-call]
+        contexts, _ = config.list_kube_config_contexts(files)  # type: ignore[no-untyped-call]
         known = sorted(str(found["name"]) for found in contexts)
     except _NO_CONFIGURATION:
         return ""

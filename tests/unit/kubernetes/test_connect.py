@@ -37,6 +37,18 @@ async def test_a_file_that_is_not_there(tmp_path: Path, capfd: pytest.CaptureFix
 
 
 @pytest.mark.asyncio(loop_scope="function")
+@pytest.mark.parametrize("context", [None, "prod"])
+async def test_no_kubeconfig_at_all(
+    context: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(NoCluster, match=r"there is no such file \[~/\.kube/config\]"):
+        await connect(None, context)
+    assert caplog.records == []
+
+
+@pytest.mark.asyncio(loop_scope="function")
 async def test_an_unknown_context_is_refused_with_those_that_are_there(tmp_path: Path) -> None:
     file = tmp_path / "config"
     contexts = ", ".join(f"{{name: {name}, context: {{cluster: c, user: u}}}}" for name in ("prod", "dev"))
