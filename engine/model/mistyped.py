@@ -55,9 +55,15 @@ NOTES: dict[str, str] = {
         "{path}: a node goes {given} after it is asked for, and takes a minute or more until pods run on it: nodes are "
         "launched again and again"
     ),
+    "limits-nothing": (
+        "{path}: nodes have no resource {given}, so it limits nothing. There are cpu, memory, ephemeral-storage, pods, "
+        "nodes, and resources of a domain, such as nvidia.com/gpu"
+    ),
 }
 """The closed list of these notes, and their sentences."""
 _TEMPLATE = "spec.template"
+_LIMITED = frozenset({"cpu", "memory", "ephemeral-storage", "pods", "nodes"})
+"""The resources without a domain that limits may name, beside huge pages."""
 SHORT_LIFE = 300_000
 """An expireAfter (ms) below it is noted: an age counts from the request, so that the launch is part of it (L-240)."""
 
@@ -140,6 +146,9 @@ def _of_pool(pool: NodePool, known: Known) -> Iterator[Reason]:
     if pool.expire_after is not None and pool.expire_after < SHORT_LIFE:
         given = format_duration(pool.expire_after)
         yield Reason("short-lived-nodes", {"path": f"{_TEMPLATE}.spec.expireAfter", "given": given})
+    for name in sorted(pool.limits or {}):
+        if "/" not in name and name not in _LIMITED and not name.startswith("hugepages-"):
+            yield Reason("limits-nothing", {"path": f"spec.limits[{name}]", "given": name})
     ref = pool.node_class
     given, near = f"{ref.group}/{ref.kind}", near_node_class(ref)
     path = f"{_TEMPLATE}.spec.nodeClassRef"

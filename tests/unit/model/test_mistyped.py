@@ -150,3 +150,10 @@ def test_l240_nodes_that_expire_before_pods_run_on_them_are_noted(expire_after: 
     found = judge(document, KNOWN)
     assert [note.params["given"] for note in found.notes if note.code == "short-lived-nodes"] == noted
     assert found.verdict == "accepted"
+
+
+def test_s69_a_limit_on_what_no_node_has_is_noted() -> None:
+    limits = {"cpu": "10", "mem": "5Gi", "memory": "5Gi", "hugepages-2Mi": "1Gi", "nodes": "3", "example.com/gpu": "4"}
+    spec = {"limits": limits, "template": {"spec": {"nodeClassRef": EC2, "requirements": []}}}
+    found = judge({"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "p"}, "spec": spec}, KNOWN)
+    assert [(note.code, note.params["path"]) for note in found.notes] == [("limits-nothing", "spec.limits[mem]")]
