@@ -207,7 +207,7 @@ def _piece(plan: PlanExplanation) -> Piece:
 
 def _asked(how: PlacementExplanation, kinds: tuple[KindAsked, ...]) -> list[str]:
     """A line for each kind of pods; several kinds are named by their pods."""
-    asked = [kind_words(kind) for kind in kinds] if len(kinds) > 1 else [asked_words(how, each=True)]
+    asked = [kind_words(kind) for kind in kinds] if len(kinds) > 1 else [asked_words(how, each=how.pods > 1)]
     return [*asked, *(f"gave up {given_up_sentence(gone)}" for gone in how.gave_up)]
 
 

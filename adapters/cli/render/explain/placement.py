@@ -27,7 +27,7 @@ def placement_text(printer: Printer, how: PlacementExplanation) -> None:
     """Print what pods of one kind asked for, what was ruled out, and what was chosen."""
     if not how.same:
         printer.line(f"  {_otherwise(how)}: what follows is its view, not the recorded one", "warning")
-    printer.line(f"  {count(how.pods, 'pod')} of this kind: {asked_words(how, each=True)}")
+    printer.line(f"  {count(how.pods, 'pod')} of this kind: {asked_words(how, each=how.pods > 1)}")
     for gone in how.gave_up:
         printer.line(f"  it gave up {given_up_sentence(gone)}")
     for refused in how.refused:
@@ -52,9 +52,10 @@ def is_kind(how: PlacementExplanation, kind: KindAsked) -> bool:
 
 def asked_words(kind: PlacementExplanation | KindAsked, *, each: bool) -> str:
     """What pods of one kind ask for."""
-    asked = quantities({name: amount for name, amount in kind.requests.items() if name != "pods"}) or "nothing"
+    requests = quantities({name: amount for name, amount in kind.requests.items() if name != "pods"})
+    asked = requests + (" each" if each else "") if requests else "no requests"
     asks = [*map(requirement_words, kind.requirements), *(f"{rule} over {key}" for rule, key in kind.rules)]
-    return asked + (" each" if each else "") + (f"; {', '.join(asks)}" if asks else "")
+    return asked + (f"; {', '.join(asks)}" if asks else "")
 
 
 def _otherwise(how: PlacementExplanation) -> str:

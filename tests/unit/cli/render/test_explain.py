@@ -199,7 +199,7 @@ def test_why_a_pod_has_no_place_and_what_would_help(capsys: pytest.CaptureFixtur
     )  # fmt: skip
     decision_text(Printer(), explained(PlanExplanation(claim="", pods=("default/a",), how=how)), [])
     told = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    assert "1 pod of this kind: nothing each; zone In [z2], spread over rack" in told
+    assert "1 pod of this kind: no requests; zone In [z2], spread over rack" in told
     assert "it gave up to keep off taints that are PreferNoSchedule" in told
     misses = [line for line in told if line.startswith(("nearest", "or:", "no nearest"))]
     assert misses == [
@@ -218,7 +218,7 @@ def test_each_kind_of_pods_on_a_new_node_says_what_it_asks_for(capsys: pytest.Ca
     position = position_of(world.store, "decision.made")
     decision_text(Printer(), explain_decision(world.store, position), [])
     told = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    assert "1 pod of this kind: 750m cpu, 2Gi memory each" in told
+    assert "1 pod of this kind: 750m cpu, 2Gi memory" in told
     assert "another kind: default/b, default/c: 500m cpu, 1Gi memory each" in told
 
 
