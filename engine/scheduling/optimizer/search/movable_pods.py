@@ -27,7 +27,7 @@ from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, P
 from kerf.engine.scheduling.optimizer.pods_by_label import PodsByLabel
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.pods.pod_classes import RESPECT
-from kerf.engine.scheduling.pods.pod_requirements import requirements_of
+from kerf.engine.scheduling.pods.pod_requirements import relaxed_shape, requirements_of
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem, ShapeKey
 
 Labels = tuple[tuple[str, str], ...]
@@ -99,20 +99,26 @@ class MovablePods:
     def _new_kind(
         self, pod: PendingPod, tolerations: tuple[Toleration, ...], weight: int, labels: Labels, max_per_node: int
     ) -> PodKind | None:
+        """With its preferences, but for those that no type meets: it gave these up in the first plan, too (S-33)."""
         shape, shape_key = self._problem.shapes[pod.shape], pod.shape_key
-        asked = requirements_of(shape, self._problem.settings.preference_policy == RESPECT).merged(pod.of_new_nodes)
-        kind = PodKind(
-            self._options.amounts(shape.requests),
-            asked.merged(Requirements.of_labels(dict(labels))) if labels else asked,
-            tolerations,
-            shape.host_ports,
-            weight,
-            labels,
-            (*shape_key, max_per_node) if max_per_node else None,
-            shape_key not in self._independent,
-        )
-        fits = any(all(map(le, kind.amounts, choice.room)) for choice in self._options.choices(kind))
-        return kind if fits else None
+        respects = self._problem.settings.preference_policy == RESPECT
+        bound = pod.of_new_nodes.merged(Requirements.of_labels(dict(labels)))
+        left: PodShape | None = shape
+        while left is not None:
+            kind = PodKind(
+                self._options.amounts(shape.requests),
+                requirements_of(left, respects).merged(bound),
+                tolerations,
+                shape.host_ports,
+                weight,
+                labels,
+                (*shape_key, max_per_node) if max_per_node else None,
+                shape_key not in self._independent,
+            )
+            if any(all(map(le, kind.amounts, choice.room)) for choice in self._options.choices(kind)):
+                return kind
+            left = relaxed_shape(left, soft_taints=False)
+        return None
 
     @cached_property
     def _ties(self) -> dict[ShapeKey, TopologyTies | None]:
@@ -152,7 +158,7 @@ def _topology_ties(problem: Problem) -> dict[ShapeKey, TopologyTies | None]:
 
 
 def _movable_by_itself(shape: PodShape) -> bool:
-    return not (shape.volumes or shape.resource_claims or shape.preferred_terms)
+    return not (shape.volumes or shape.resource_claims)
 
 
 def _topology_rules(problem: Problem, namespace: str, digest: str) -> Iterator[TopologyRule]:

@@ -23,7 +23,18 @@ from kerf.engine.scheduling.optimizer.search.size_caps import types_above_caps
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.replay.scenarios.plan_scenarios import EFFORT
-from tests.support.scenarios.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec, term
+from tests.support.scenarios.problems import (
+    GI,
+    Workloads,
+    instance_type,
+    ladder,
+    pool,
+    preferred,
+    problem,
+    shape,
+    spec,
+    term,
+)
 
 APP = Selector({"app": "web"})
 WEB = {"app": "web"}
@@ -90,6 +101,25 @@ def test_s208_pods_with_rules_about_others_on_their_node_stay() -> None:
         asked = problem(work.add("web", 1, given), ladder(4, 8))
         assert held(asked) is None
         assert (held(asked, "other-0") is None) == bool(given.affinity)  # others come to it
+
+
+def test_s33_s208_a_preference_that_no_type_meets_holds_no_pod_where_it_is() -> None:
+    """The heavier preference was given up, the other one was kept. A pod that is spread moves by the same rule."""
+    gone, had = preferred(9, (lbl.ARCH, "In", ("arm64",))), preferred(1, (lbl.ZONE, "In", ("z1",)))
+    found = held(web(shape(900, labels=WEB, preferred_terms=(gone, had))))
+    assert found is not None
+    assert found.requirements == Requirements.of_labels({lbl.ZONE: "z1"})
+    spread = (SpreadConstraint(lbl.ZONE, selector=APP),)
+    found = held(web(shape(900, labels=WEB, preferred_terms=(gone, had), spread=spread)), zones=("z2",))
+    assert found is not None
+    assert found.requirements == Requirements.of_labels({lbl.ZONE: "z2"})
+
+
+def test_s33_s208_a_preference_that_a_type_meets_is_kept_by_a_pod_that_is_spread() -> None:
+    spread, spot = (SpreadConstraint(lbl.ZONE, selector=APP),), preferred(1, (lbl.CAPACITY_TYPE, "In", (lbl.SPOT,)))
+    found = held(web(shape(900, labels=WEB, preferred_terms=(spot,), spread=spread)))
+    assert found is not None
+    assert found.requirements == Requirements.of_labels({lbl.ZONE: "z1", lbl.CAPACITY_TYPE: lbl.SPOT})
 
 
 def groups(asked: Problem, kinds: list[PodKind], counts: list[int], steps: int = 100) -> list[tuple[str, int]] | None:
