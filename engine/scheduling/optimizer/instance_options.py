@@ -24,6 +24,8 @@ from kerf.engine.scheduling.problem.problem import Problem
 NodeDemands = tuple[Requirements, tuple[Toleration, ...], int]
 """What pods ask of a node, apart from room: requirements, tolerations, and the weight of the NodePool."""
 
+NodeLimit = tuple[str, str, int]
+"""How many pods may be on one node of some that keep apart: the namespace and shape of one of them, and the number."""
 
 TypeOfTemplate = tuple[int, int]
 """A template and a type, by number."""
@@ -33,8 +35,8 @@ class PodKind(Struct, frozen=True, cache_hash=True):
     """Pods that may take each other's places, because their requests and demands are equal.
 
     `amounts`: their requests, in the order of `InstanceOptions.resources`. `weight`: that of the NodePools they may go
-    to. `labels`: what their nodes must be bound to. `max_per_node`: a namespace and shape, and how many such pods may
-    be on one node. `related`: rules between pods concern them.
+    to. `labels`: what their nodes must be bound to. `max_per_node`: how many of them, and others, may be on one node.
+    `related`: rules between pods concern them.
     """
 
     amounts: tuple[int, ...]
@@ -43,7 +45,7 @@ class PodKind(Struct, frozen=True, cache_hash=True):
     ports: tuple[HostPort, ...] = ()
     weight: int = 0
     labels: tuple[tuple[str, str], ...] = ()
-    max_per_node: tuple[str, str, int] | None = None
+    max_per_node: NodeLimit | None = None
     related: bool = False
 
     @property

@@ -3,8 +3,8 @@
 * Independent pods, which no topology rule concerns, may move anywhere.
 * Rules about larger domains (zone, capacity type, …) stay as they are while each pod stays in its domain. So such a pod
   may move to another node of the domain that its node is bound to.
-* Of rules about the node itself (hostname), only one can be kept without looking: that so many pods of one kind may be
-  on one node.
+* Of rules about the node itself (hostname), only one can be kept without looking: that so many pods may be on one node
+  of those that all have this rule and request the same. Their labels may differ, as those of a StatefulSet do.
 
 All other pods stay where they are.
 """
@@ -23,7 +23,7 @@ from kerf.engine.model.kubernetes.pods import PodShape, Toleration
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, spread_selector, term_selector
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, TOLERATES_PREFER_NO_SCHEDULE, untolerated
-from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, PodKind
+from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, NodeLimit, PodKind
 from kerf.engine.scheduling.optimizer.pods_by_label import PodsByLabel
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.pods.pod_classes import RESPECT
@@ -43,11 +43,11 @@ class TopologyRule(Struct, frozen=True, cache_hash=True):
 
 
 class TopologyTies(Struct, frozen=True):
-    """What ties a pod to its place: the labels whose domains it must not leave, and how many pods like it may be on one
-    node (0: any number)."""
+    """What ties a pod to its place: the labels whose domains it must not leave, and how many pods may be on one node
+    (`PodKind.max_per_node`)."""
 
     keys: tuple[str, ...] = ()
-    max_per_node: int = 0
+    max_per_node: NodeLimit | None = None
 
 
 class MovablePods:
@@ -83,7 +83,7 @@ class MovablePods:
         labels = tuple((key, bound[key].any_value()) for key in ties.keys if key in bound)
         return self._kind(pod, labels, ties.max_per_node)
 
-    def _kind(self, pod: PendingPod, labels: Labels, max_per_node: int = 0) -> PodKind | None:
+    def _kind(self, pod: PendingPod, labels: Labels, max_per_node: NodeLimit | None = None) -> PodKind | None:
         pool = self._pools.get(pod.uid)
         if pool is None:
             return None
@@ -97,7 +97,12 @@ class MovablePods:
         return self._kinds[key]
 
     def _new_kind(
-        self, pod: PendingPod, tolerations: tuple[Toleration, ...], weight: int, labels: Labels, max_per_node: int
+        self,
+        pod: PendingPod,
+        tolerations: tuple[Toleration, ...],
+        weight: int,
+        labels: Labels,
+        max_per_node: NodeLimit | None,
     ) -> PodKind | None:
         """With its preferences, but for those that no type meets: it gave these up in the first plan, too (S-33)."""
         shape, shape_key = self._problem.shapes[pod.shape], pod.shape_key
@@ -112,7 +117,7 @@ class MovablePods:
                 shape.host_ports,
                 weight,
                 labels,
-                (*shape_key, max_per_node) if max_per_node else None,
+                max_per_node,
                 shape_key not in self._independent,
             )
             if any(all(map(le, kind.amounts, choice.room)) for choice in self._options.choices(kind)):
@@ -132,7 +137,7 @@ def _topology_ties(problem: Problem) -> dict[ShapeKey, TopologyTies | None]:
     rules_of = {shape_key: tuple(_topology_rules(problem, *shape_key)) for shape_key in present}
     by_label = PodsByLabel(problem, present)
     keys: dict[ShapeKey, set[str]] = {shape_key: set() for shape_key in present}
-    max_per_node: dict[ShapeKey, int] = {}
+    limits: dict[frozenset[ShapeKey], dict[ShapeKey, int]] = {}
     fixed = {shape_key for shape_key in waiting if not _movable_by_itself(problem.shapes[shape_key[1]])}
     seen: set[TopologyRule] = set()
     for shape_key, rules in rules_of.items():
@@ -145,14 +150,20 @@ def _topology_ties(problem: Problem) -> dict[ShapeKey, TopologyTies | None]:
                 seen.add(rule)
             elif not rule.max_per_domain:
                 fixed |= {shape_key, *selected}
-            elif selected == {shape_key}:
-                max_per_node[shape_key] = min(rule.max_per_domain, max_per_node.get(shape_key, rule.max_per_domain))
             elif selected:
-                fixed.add(shape_key)
+                of_all = limits.setdefault(selected, {})
+                of_all[shape_key] = min(rule.max_per_domain, of_all.get(shape_key, rule.max_per_domain))
+    max_per_node: dict[ShapeKey, NodeLimit] = {}
+    for selected, of_all in limits.items():
+        sizes = {tuple(sorted(problem.shapes[digest].requests.items())) for _, digest in selected}
+        if of_all.keys() == selected and len(sizes) == 1 and max_per_node.keys().isdisjoint(selected):
+            max_per_node |= dict.fromkeys(selected, (*min(selected), min(of_all.values())))
+        else:
+            fixed |= of_all.keys()
     return {
         shape_key: None
         if shape_key in fixed
-        else TopologyTies(tuple(sorted(keys[shape_key])), max_per_node.get(shape_key, 0))
+        else TopologyTies(tuple(sorted(keys[shape_key])), max_per_node.get(shape_key))
         for shape_key in waiting
     }
 

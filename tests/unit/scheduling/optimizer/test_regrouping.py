@@ -88,6 +88,20 @@ def test_s208_pods_with_anti_affinity_to_their_like_move_one_to_a_node() -> None
     assert [pod_kind.max_per_node and pod_kind.max_per_node[2] for pod_kind in (apart, evenly)] == [1, 3]
 
 
+def test_s208_pods_that_keep_apart_although_their_labels_differ_move_one_to_a_node() -> None:
+    """As those of a StatefulSet, each of which has its own name as a label. One that others keep away from, and that
+    has no such rule itself, leaves them where they are."""
+    apart = (AffinityTerm(lbl.HOSTNAME, APP),)
+    work = Workloads()
+    for number in range(3):
+        own = {**WEB, "statefulset.kubernetes.io/pod-name": f"web-{number}"}
+        work.add(f"web-{number}", 1, shape(900, labels=own, anti_affinity=apart))
+    asked = problem(work, ladder(4, 8))
+    found = {held(asked, f"web-{number}-0", zones=()) for number in range(3)}
+    assert [pod_kind and pod_kind.max_per_node and pod_kind.max_per_node[2] for pod_kind in found] == [1]
+    assert held(problem(work.add("old", 1, shape(500, labels=WEB)), ladder(4, 8)), "web-0-0") is None
+
+
 def test_s208_anti_affinity_to_pods_that_are_not_there_sets_no_limit() -> None:
     found = held(web(shape(900, labels=WEB, anti_affinity=(AffinityTerm(lbl.HOSTNAME, Selector({"app": "gone"})),))))
     assert found is not None
