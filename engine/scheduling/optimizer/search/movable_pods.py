@@ -6,7 +6,7 @@
 * Of rules about the node itself (hostname), only one can be kept without looking: that so many pods may be on one node
   of those that all have this rule and request the same. Their labels may differ, as those of a StatefulSet do.
 
-All other pods stay where they are.
+A pod with volumes may move where they are, if that is one place. All other pods stay where they are.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from kerf.engine.scheduling.optimizer.pods_by_label import PodsByLabel
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.pods.pod_classes import RESPECT
 from kerf.engine.scheduling.pods.pod_requirements import relaxed_shape, requirements_of
+from kerf.engine.scheduling.pods.pod_volumes import claim_names, volumes_of_claims
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem, ShapeKey
 
 Labels = tuple[tuple[str, str], ...]
@@ -63,7 +64,7 @@ class MovablePods:
         """`pools`: its own NodePool (`own_pools`) for each pod (uid) that the first plan puts on a new node; the other
         pods stay."""
         self._problem, self._options, self._independent, self._pools = problem, options, independent, pools
-        self._kinds: dict[tuple[ShapeKey, int, Labels, bool], PodKind | None] = {}
+        self._kinds: dict[tuple[ShapeKey, tuple[Requirements, ...], int, Labels, bool], PodKind | None] = {}
 
     def kind_for_any_node(self, pod: PendingPod) -> PodKind | None:
         """As what a pod may move to any node; None if it may not."""
@@ -90,15 +91,27 @@ class MovablePods:
         tolerations = self._problem.shapes[pod.shape].tolerations
         # It gave up keeping off soft taints in the first plan (S-33). So it may in others, and they lose nothing.
         soft = any(taint.effect == PREFER_NO_SCHEDULE for taint in untolerated(pool.taints, tolerations))
-        key = pod.shape_key, pool.weight, labels, soft
+        places = self._places(pod)
+        key = pod.shape_key, places, pool.weight, labels, soft
         if key not in self._kinds:
             tolerations += (TOLERATES_PREFER_NO_SCHEDULE,) if soft else ()
-            self._kinds[key] = self._new_kind(pod, tolerations, pool.weight, labels, max_per_node)
+            bound = pod.of_new_nodes.merged(Requirements.of_labels(dict(labels))).merged(next(iter(places), ()))
+            several = len(places) > 1
+            made = None if several else self._new_kind(pod, bound, tolerations, pool.weight, labels, max_per_node)
+            self._kinds[key] = made
         return self._kinds[key]
+
+    def _places(self, pod: PendingPod) -> tuple[Requirements, ...]:
+        """Where its volumes let the pod go; empty if anywhere."""
+        shape, facts = self._problem.shapes[pod.shape], self._problem.volumes
+        if not shape.volumes or facts is None:
+            return ()
+        return volumes_of_claims(facts, claim_names(pod.namespace, pod.name, shape)).alternatives
 
     def _new_kind(
         self,
         pod: PendingPod,
+        bound: Requirements,
         tolerations: tuple[Toleration, ...],
         weight: int,
         labels: Labels,
@@ -107,7 +120,6 @@ class MovablePods:
         """With its preferences, but for those that no type meets: it gave these up in the first plan, too (S-33)."""
         shape, shape_key = self._problem.shapes[pod.shape], pod.shape_key
         respects = self._problem.settings.preference_policy == RESPECT
-        bound = pod.of_new_nodes.merged(Requirements.of_labels(dict(labels)))
         left: PodShape | None = shape
         while left is not None:
             kind = PodKind(
@@ -138,7 +150,7 @@ def _topology_ties(problem: Problem) -> dict[ShapeKey, TopologyTies | None]:
     by_label = PodsByLabel(problem, present)
     keys: dict[ShapeKey, set[str]] = {shape_key: set() for shape_key in present}
     limits: dict[frozenset[ShapeKey], dict[ShapeKey, int]] = {}
-    fixed = {shape_key for shape_key in waiting if not _movable_by_itself(problem.shapes[shape_key[1]])}
+    fixed = {shape_key for shape_key in waiting if problem.shapes[shape_key[1]].resource_claims}
     seen: set[TopologyRule] = set()
     for shape_key, rules in rules_of.items():
         for rule in rules:
@@ -166,10 +178,6 @@ def _topology_ties(problem: Problem) -> dict[ShapeKey, TopologyTies | None]:
         else TopologyTies(tuple(sorted(keys[shape_key])), max_per_node.get(shape_key))
         for shape_key in waiting
     }
-
-
-def _movable_by_itself(shape: PodShape) -> bool:
-    return not (shape.volumes or shape.resource_claims)
 
 
 def _topology_rules(problem: Problem, namespace: str, digest: str) -> Iterator[TopologyRule]:

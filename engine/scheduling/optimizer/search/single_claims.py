@@ -106,7 +106,8 @@ class SingleClaims:
         shapes = tuple(sorted(self._shape_without_labels(pod.shape) for pod in pods))
         limits = pool.pool.limits or {}
         roomy = all(usage[name] + largest[name] < limits[name] for name in used)  # so they leave out none of the types
-        key = (group.template, group.type_number, tuple(sorted(labels.items())), shapes) if roomy else None
+        alike = roomy and not any(self._problem.shapes[pod.shape].volumes for pod in pods)  # theirs are not alike
+        key = (group.template, group.type_number, tuple(sorted(labels.items())), shapes) if alike else None
         claim = self.claim(problem, key)
         return None if claim is None else CandidateClaim(claim, -1, problem)
 

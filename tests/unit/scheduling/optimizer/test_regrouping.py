@@ -11,7 +11,8 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.karpenter.requirements import Requirements, requirement
-from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint
+from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, VolumeRef
+from kerf.engine.model.kubernetes.volumes import Volume, VolumeClaim, VolumeFacts
 from kerf.engine.model.settings import Settings
 from kerf.engine.scheduling.optimizer.alternative_plans import independent_pods, total_price
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
@@ -23,9 +24,11 @@ from kerf.engine.scheduling.optimizer.search.size_caps import types_above_caps
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.replay.scenarios.plan_scenarios import EFFORT
+from tests.support.judges.plans import faults
 from tests.support.scenarios.problems import (
     GI,
     Workloads,
+    dear_giant,
     instance_type,
     ladder,
     pool,
@@ -134,6 +137,41 @@ def test_s33_s208_a_preference_that_a_type_meets_is_kept_by_a_pod_that_is_spread
     found = held(web(shape(900, labels=WEB, preferred_terms=(spot,), spread=spread)))
     assert found is not None
     assert found.requirements == Requirements.of_labels({lbl.ZONE: "z1", lbl.CAPACITY_TYPE: lbl.SPOT})
+
+
+@pytest.mark.parametrize("zones", [(), ("z2",), ("z1", "z2")])
+def test_s154_s208_pods_with_volumes_move_where_their_volumes_are(zones: tuple[str, ...]) -> None:
+    """A volume that may be in one place of several says too little of where."""
+    with_volume = shape(900, labels=WEB, volumes=(VolumeRef("data", "data-web"),))
+    terms = tuple(term((lbl.ZONE, "In", (zone,))) for zone in zones)
+    facts = VolumeFacts(
+        {"default/data-web": VolumeClaim("default", "data-web", "pv", phase="Bound", bind_completed=True)},
+        {"pv": Volume("pv", "ebs.csi.aws.com", terms)},
+    )
+    found = held(replace(web(with_volume, 1), volumes=facts), zones=zones[:1])
+    if len(zones) > 1:
+        assert found is None
+    else:
+        assert found is not None
+        assert found.requirements == Requirements.of_labels(dict.fromkeys([lbl.ZONE] if zones else [], "z2"))
+
+
+def test_s154_s208_volumes_of_one_name_in_two_namespaces_are_two_volumes() -> None:
+    """One chart, installed in two zones. Its pods need no giant, as in the first plan; one other pod needs it."""
+    work, claims, volumes = Workloads(), {}, {}
+    for zone in ("z1", "z2"):
+        for number in range(24):
+            with_volume = shape(1900, labels=WEB, volumes=(VolumeRef("data", f"data-{number}"),))
+            work.add(f"{zone}-{number}", 1, with_volume, namespace=zone)
+            volume = f"pv-{zone}-{number}"
+            claim = VolumeClaim(zone, f"data-{number}", volume, phase="Bound", bind_completed=True)
+            claims[claim.key] = claim
+            volumes[volume] = Volume(volume, "ebs.csi.aws.com", (term((lbl.ZONE, "In", (zone,))),))
+    work.add("whole", 1, shape(60_000))
+    asked = replace(problem(work, dear_giant()), volumes=VolumeFacts(claims, volumes))
+    first, best = plan(asked), best_plan(asked, EFFORT)
+    assert [sum(claim.instance_types == ("t64",) for claim in each.claims) for each in (first, best)] == [3, 1]
+    assert faults(asked, best) == []
 
 
 def groups(asked: Problem, kinds: list[PodKind], counts: list[int], steps: int = 100) -> list[tuple[str, int]] | None:
