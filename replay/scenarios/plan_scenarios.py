@@ -34,6 +34,7 @@ from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, PodShape, is_provisionable, is_terminal
 from kerf.engine.model.kubernetes.volumes import CSINode, StorageClass, Volume, VolumeClaim, VolumeFacts
+from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.model.manifests.decode import decode_object
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.errors import UNDECODABLE
@@ -233,7 +234,7 @@ class ScenarioReading:
                 for pod in node.pods
                 if not is_terminal(pod) and pod.uid not in placed_anew
             ),
-            volumes=self._volumes(),
+            volumes=self._volumes(nodes),
             devices=devices,
             leaving=tuple(node.input(self.shapes) for node in nodes if not node.tracked or node.going),
         )
@@ -247,12 +248,12 @@ class ScenarioReading:
         pool_inputs = tuple(replace(pool, catalogue=own.get(pool.pool.name, pool.catalogue)) for pool in pools)
         return pool_inputs, {**used, **dict(changed.values())}
 
-    def _volumes(self) -> VolumeFacts:
+    def _volumes(self, nodes: list[StateNode]) -> VolumeFacts:
         def read(name: str, version: str, kind: str, expected: type[Any]) -> list[Any]:
             return [self._object(document, version, kind, expected) for document in self._list(name)]
 
         claims = read("pvcs", "v1", "PersistentVolumeClaim", VolumeClaim)
-        nodes = read("csiNodes", "storage.k8s.io/v1", "CSINode", CSINode)
+        there = [node.node for node in nodes if node.node is not None]
         return VolumeFacts(
             claims={claim.key: claim for claim in claims},
             volumes={volume.name: volume for volume in read("pvs", "v1", "PersistentVolume", Volume)},
@@ -260,7 +261,8 @@ class ScenarioReading:
                 storage_class.name: storage_class
                 for storage_class in read("storageClasses", "storage.k8s.io/v1", "StorageClass", StorageClass)
             },
-            limits={node.name: node.limits for node in nodes},
+            limits={node.name: node.limits for node in read("csiNodes", "storage.k8s.io/v1", "CSINode", CSINode)},
+            hosts=frozenset(node.labels.get(HOSTNAME) or node.name for node in there),
         )
 
     def _devices(self, nodes: list[StateNode]) -> DeviceFacts:

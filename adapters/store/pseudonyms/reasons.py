@@ -114,7 +114,9 @@ def _claim_problem(value: str, names: Names) -> str:
     return found[1] + names.name("device-class", found[2]) if found else sentence(value, names)
 
 
-_VOLUME_NAMED = re.compile(r"volume (?P<volume>.+) is gone|there is no storage class (?P<class>.+)")
+_VOLUME_NAMED = re.compile(
+    r"volume (?P<volume>\S+) is (gone|on node (?P<nodes>.+), which is gone)|there is no storage class (?P<class>.+)"
+)
 _VOLUME_PROBLEMS = re.compile(
     "there is no such claim|the claim is being deleted|the claim has lost its volume|binding is not completed"
     "|neither volume nor storage class|an unbound claim of a class that binds at once"
@@ -128,6 +130,9 @@ def _volume_problem(value: str, names: Names) -> str:
     found = _VOLUME_NAMED.fullmatch(value)
     if found is None:
         return sentence(value, names)
+    if found["nodes"] is not None:
+        nodes = " or ".join(names.name("node", node) for node in found["nodes"].split(" or "))
+        return f"volume {names.name('volume', found['volume'])} is on node {nodes}, which is gone"
     if found["volume"] is not None:
         return f"volume {names.name('volume', found['volume'])} is gone"
     return f"there is no storage class {names.name('storage-class', found['class'])}"

@@ -85,13 +85,15 @@ class VolumeAttachment(Struct, frozen=True, omit_defaults=True):
 class VolumeFacts(Struct, frozen=True):
     """All that is known of volumes: claims by namespace/name, volumes and classes by name.
 
-    Also how many volumes of a driver each node takes; a driver without a limit is left out (S-159).
+    Also how many volumes of a driver each node takes; a driver without a limit is left out (S-159). `hosts`: the host
+    names of all Nodes, where a volume is local; None if nobody says.
     """
 
     claims: Mapping[str, VolumeClaim] = {}
     volumes: Mapping[str, Volume] = {}
     classes: Mapping[str, StorageClass] = {}
     limits: Mapping[str, Mapping[str, int]] = {}
+    hosts: frozenset[str] | None = None
 
 
 IN_TREE = {

@@ -14,7 +14,7 @@ from kerf.engine.model.kubernetes.pods import ASSUMED, HostPort, Resources, Tain
 from kerf.engine.model.labels import CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, TENANCY, ZONE, ZONE_ID
 from kerf.engine.scheduling.kube_scheduler.scores import NodeScores
 from kerf.engine.scheduling.launchable.compiled_catalogue import compiled_catalogue
-from kerf.engine.scheduling.launchable.daemons import Daemon, reserved_for_daemons
+from kerf.engine.scheduling.launchable.daemons import Daemon, ports_of_daemons, reserved_for_daemons
 from kerf.engine.scheduling.launchable.launch_offers import offerings_of, tenancy_of
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.matching.resources import total as summed
@@ -114,7 +114,8 @@ def _compiled(node: NodeInput, daemons: Iterable[Daemon], problem: Problem) -> N
         instance_type = instance_type_named(problem.catalogues.values(), labels.get(INSTANCE_TYPE, ""))
         total = instance_type.allocatable() if instance_type is not None else node.available
     assumed_there = added(node.assumed, _assumed_requests(daemons, node.taints, requirements))
-    info = NodeInfo(node.name, labels, node.taints, free, total, node.host_ports, assumed=assumed_there)
+    ports = node.host_ports + ports_of_daemons(daemons, node.taints, requirements)
+    info = NodeInfo(node.name, labels, node.taints, free, total, ports, assumed=assumed_there)
     info.open_labels = narrowed.without(labels)
     return info
 
@@ -138,7 +139,8 @@ def planned_node(
     total = instance_type.allocatable()
     free = {name: amount - reserved.get(name, 0) for name, amount in total.items()}
     assumed_there = _assumed_requests(daemons, pool.pool.taints, requirements)
-    return NodeInfo(name, labels, pool.pool.taints, free, total, kind=kind, assumed=assumed_there)
+    ports = ports_of_daemons(daemons, pool.pool.taints, requirements)
+    return NodeInfo(name, labels, pool.pool.taints, free, total, ports, kind, assumed=assumed_there)
 
 
 def _assumed_requests(daemons: Iterable[Daemon], taints: tuple[Taint, ...], labels: Requirements) -> Resources:

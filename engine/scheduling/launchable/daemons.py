@@ -121,3 +121,11 @@ def reserved_for_daemons(
     """What the expected daemons will still take of an existing node (S-74); never negative."""
     expected = total(daemon.requests for daemon in daemons if daemon.expected_on(taints, labels))
     return {name: max(0, amount - bound.get(name, 0)) for name, amount in expected.items()}
+
+
+def ports_of_daemons(
+    daemons: Iterable[Daemon], taints: tuple[Taint, ...], labels: Requirements
+) -> tuple[HostPort, ...]:
+    """The host ports of the daemons that an existing node has or expects (unlike in S-97)."""
+    expected = (daemon for daemon in daemons if daemon.ports and daemon.expected_on(taints, labels))
+    return tuple(port for daemon in expected for port in daemon.ports)

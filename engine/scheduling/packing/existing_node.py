@@ -11,7 +11,7 @@ from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import HOSTNAME, WELL_KNOWN
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.devices.allocation import NodeDevices
-from kerf.engine.scheduling.launchable.daemons import Daemon, reserved_for_daemons
+from kerf.engine.scheduling.launchable.daemons import Daemon, ports_of_daemons, reserved_for_daemons
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.resources import fits, lacking
 from kerf.engine.scheduling.matching.taints import taint_text, untolerated
@@ -47,7 +47,7 @@ class ExistingNode:
         self.known = self.labels.merged(self.open) if self.open else self.labels
         waiting = reserved_for_daemons(daemons, node_input.taints, self.labels, node_input.bound_daemons)
         self._set_remaining({name: amount - waiting.get(name, 0) for name, amount in node_input.available.items()})
-        self.ports = node_input.host_ports
+        self.ports = node_input.host_ports + ports_of_daemons(daemons, node_input.taints, self.labels)
         self.pods: tuple[PendingPod, ...] = ()
         self._limits: Mapping[str, int] = NO_LIMITS
         self._attached: frozenset[Attachment] = frozenset()

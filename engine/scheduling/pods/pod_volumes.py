@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from kerf.engine.model.karpenter.requirements import Requirements
 from kerf.engine.model.kubernetes.pods import NodeTerm, PodShape
-from kerf.engine.model.kubernetes.volumes import VolumeClaim, VolumeFacts
+from kerf.engine.model.kubernetes.volumes import Volume, VolumeClaim, VolumeFacts
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.reasons import SchedulingCode, reason
@@ -54,13 +54,29 @@ def _problem(facts: VolumeFacts, name: str) -> str:
         volume = facts.volumes.get(claim.volume)
         if volume is None or volume.deleting:
             return f"volume {claim.volume} is gone"
-        return "" if claim.bind_completed else "binding is not completed"
+        if not claim.bind_completed:
+            return "binding is not completed"
+        gone = _gone_hosts(facts, volume)
+        return f"volume {claim.volume} is on node {' or '.join(gone)}, which is gone" if gone else ""
     if not claim.storage_class:
         return "neither volume nor storage class"
     storage_class = facts.classes.get(claim.storage_class)
     if storage_class is None:
         return f"there is no storage class {claim.storage_class}"
     return "an unbound claim of a class that binds at once" if storage_class.immediate else ""
+
+
+def _gone_hosts(facts: VolumeFacts, volume: Volume) -> list[str]:
+    """The nodes on which alone a local volume is, if none of them is there any more (unlike in S-154)."""
+    if facts.hosts is None or not volume.local:
+        return []
+    hosts: dict[str, None] = {}
+    for term in volume.terms:
+        named = [each for each in term.expressions if normalise(each.key) == HOSTNAME and each.operator == "In"]
+        if not named:
+            return []
+        hosts |= {value: None for each in named for value in each.values}
+    return list(hosts) if facts.hosts.isdisjoint(hosts) else []
 
 
 def volumes_of_claims(facts: VolumeFacts, claims: Iterable[str], *, hosts: bool = False) -> PodVolumes:

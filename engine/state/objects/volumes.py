@@ -6,6 +6,7 @@ from kerf.engine.model.kubernetes.volumes import (
     VolumeAttachment,
     VolumeFacts,
 )
+from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.state import State
 
@@ -14,7 +15,10 @@ def volume_facts(state: State) -> VolumeFacts:
     """What the planner is told of volumes: views of the state, not copies."""
     facts = state.facts
     limits = {name: node.limits for name, node in facts.csi_nodes.items()}
-    return VolumeFacts(facts.volume_claims, facts.volumes, facts.storage_classes, limits)
+    hosts = None
+    if any(volume.local for volume in facts.volumes.values()):
+        hosts = frozenset(node.labels.get(HOSTNAME) or name for name, node in facts.nodes.items())
+    return VolumeFacts(facts.volume_claims, facts.volumes, facts.storage_classes, limits, hosts)
 
 
 def index_attachments(state: State) -> None:

@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.kubernetes.pods import AffinityTerm, HostPort, PodShape, Selector, SpreadConstraint, Taint
+from kerf.engine.record.decisions import Placement
+from kerf.engine.scheduling.kube_scheduler.scheduler import unbound_pods
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput
@@ -108,6 +110,27 @@ def test_s97_ports_conflict_by_number_and_protocol_where_addresses_meet() -> Non
     assert beside(HostPort(80, ip="10.0.0.1"), HostPort(80, ip="10.0.0.2"))
     assert beside(HostPort(80, "TCP"), HostPort(80, "UDP"))
     assert beside(HostPort(80), HostPort(81))
+
+
+@pytest.mark.parametrize(("number", "taken"), [(80, {}), (81, {"n": 1})])
+def test_s97_the_host_port_of_a_daemon_that_is_still_to_come_is_taken(number: int, taken: dict[str, int]) -> None:
+    """It has a higher priority as a rule: the pod would wait for another node, which is not launched."""
+    daemon = shape(100, host_ports=(HostPort(number),))
+    asked = problem(
+        Workloads().add("w", 1, shape(100, host_ports=(HostPort(80),))), ladder(2), nodes=[there("n")], daemons=[daemon]
+    )
+    made = plan(asked)
+    assert on_nodes(made) == taken
+    assert unbound_pods(asked, Plan(placements=(Placement("n", "", ("w-0",)),))) == (() if taken else ("w-0",))
+
+
+def test_s97_a_daemon_that_does_not_come_to_the_node_takes_no_port() -> None:
+    daemon = shape(100, host_ports=(HostPort(80),), node_selector={"is": "elsewhere"})
+    asked = problem(
+        Workloads().add("w", 1, shape(100, host_ports=(HostPort(80),))), ladder(2), nodes=[there("n")], daemons=[daemon]
+    )
+    made = plan(asked)
+    assert on_nodes(made) == {"n": 1}
 
 
 def test_s33_a_soft_taint_of_a_pool_that_can_launch_nothing_keeps_no_pod_from_its_nodes() -> None:

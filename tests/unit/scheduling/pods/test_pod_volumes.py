@@ -129,6 +129,32 @@ def test_s154_kube_scheduler_asks_for_the_host_of_a_local_volume(monkeypatch: py
     assert unbound_pods(back, Plan(placements=(Placement("old", "", ("w-0",)),))) == ()
 
 
+@pytest.mark.parametrize(
+    ("hosts", "problem_told"),
+    [
+        ((), "volume pv-a is on node old or older, which is gone"),
+        (("other",), "volume pv-a is on node old or older, which is gone"),
+        (("older",), ""),
+        (None, ""),
+    ],
+)
+def test_s154_no_node_for_a_local_volume_whose_node_is_gone(hosts: tuple[str, ...] | None, problem_told: str) -> None:
+    """No other node can have it. Where its node is there, perhaps on its way out, the rule holds."""
+    terms = [NodeTerm((Expression(lbl.HOSTNAME, "In", (name,)),)) for name in ("old", "older")]
+    known = replace(facts(bound("a", *terms, local=True)), hosts=None if hosts is None else frozenset(hosts))
+    made = planned(asked(known, Workloads().add("w", 1, using("a")).add("o", 1, shape(100))))
+    assert [pod for claim in made.claims for pod in claim.pods] == (["o-0"] if problem_told else ["o-0", "w-0"])
+    assert [why.params for group in made.ignored for why in group.reasons] == (
+        [{"claim": "default/a", "problem": problem_told}] if problem_told else []
+    )
+
+
+def test_s154_a_local_volume_that_does_not_name_its_node_has_none_that_is_gone() -> None:
+    terms = [NodeTerm((Expression(lbl.HOSTNAME, "In", ("old",)),)), zones("z2")]
+    known = replace(facts(bound("a", *terms, local=True)), hosts=frozenset())
+    assert len(planned(asked(known, Workloads().add("w", 1, using("a")))).claims) == 1
+
+
 CLAIM = VolumeClaim("default", "a", storage_class="gp3")
 GONE = VolumeClaim("default", "a", "pv-a", phase="Bound", bind_completed=True)
 

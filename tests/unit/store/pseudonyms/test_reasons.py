@@ -123,12 +123,18 @@ def test_words_of_kerf_s_own_stay_though_a_label_has_them_as_its_value() -> None
     for word in ("spread", "no", "empty", "is"):
         names.name("value", word)
     names.name("volume", "pv-1"), names.name("storage-class", "fast")
+    names.name("node", "n-1"), names.name("node", "n-2")
     names.settle()
     assert params({"rule": "spread"}, names, "topology") == {"rule": "spread"}
     assert params({"why": "empty"}, names, "churn") == {"why": "empty"}
     for problem, shown in (
         ("there is no such claim", "there is no such claim"),
         ("volume pv-1 is gone", f"volume {names.name('volume', 'pv-1')} is gone"),
+        (
+            "volume pv-1 is on node n-1 or n-2, which is gone",
+            f"volume {names.name('volume', 'pv-1')} is on node {names.name('node', 'n-1')} or "
+            f"{names.name('node', 'n-2')}, which is gone",
+        ),
         ("there is no storage class fast", f"there is no storage class {names.name('storage-class', 'fast')}"),
     ):
         assert params({"problem": problem}, names, "volume") == {"problem": shown}
