@@ -1,5 +1,5 @@
 """Finds labels, values and kinds of NodeClass that are spelt nearly like a known one, or that nothing is sold with, and
-lives of nodes that are too short for pods.
+lives of nodes, limits and requests that can hardly be meant.
 
 The author only gets a note; nothing is decided by it. An unknown label is legal (nodes may have any), and a type may
 exist that kerf's tables do not have yet.
@@ -59,6 +59,10 @@ NOTES: dict[str, str] = {
         "{path}: nodes have no resource {given}, so it limits nothing. There are cpu, memory, ephemeral-storage, pods, "
         "nodes, and resources of a domain, such as nvidia.com/gpu"
     ),
+    "tiny-memory": (
+        "requests: {given} B of memory are less than any process takes. Is a unit missing, such as Mi? An m stands for "
+        "thousandths: 512m is one byte"
+    ),
 }
 """The closed list of these notes, and their sentences."""
 _TEMPLATE = "spec.template"
@@ -66,6 +70,8 @@ _LIMITED = frozenset({"cpu", "memory", "ephemeral-storage", "pods", "nodes"})
 """The resources without a domain that limits may name, beside huge pages."""
 SHORT_LIFE = 300_000
 """An expireAfter (ms) below it is noted: an age counts from the request, so that the launch is part of it (L-240)."""
+TINY_MEMORY = 2**20
+"""A request (bytes) below it is noted."""
 
 
 def values_of(catalogue: Catalogue) -> Known:
@@ -159,6 +165,9 @@ def _of_pool(pool: NodePool, known: Known) -> Iterator[Reason]:
 
 
 def _of_shape(shape: PodShape, known: Known) -> Iterator[Reason]:
+    memory = shape.requests.get("memory", 0)
+    if 0 < memory < TINY_MEMORY:
+        yield Reason("tiny-memory", {"given": str(memory)})
     for key, value in sorted(shape.node_selector.items()):
         yield from _asked("nodeSelector", key, (value,), known)
     terms = (*shape.required_terms, *(preferred_term.term for preferred_term in shape.preferred_terms))

@@ -157,3 +157,14 @@ def test_s69_a_limit_on_what_no_node_has_is_noted() -> None:
     spec = {"limits": limits, "template": {"spec": {"nodeClassRef": EC2, "requirements": []}}}
     found = judge({"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "p"}, "spec": spec}, KNOWN)
     assert [(note.code, note.params["path"]) for note in found.notes] == [("limits-nothing", "spec.limits[mem]")]
+
+
+@pytest.mark.parametrize(
+    ("memory", "noted"), [("512m", ["1"]), ("512", ["512"]), (1, ["1"]), ("1Mi", []), ("0", []), (None, [])]
+)
+def test_a_request_for_memory_without_its_unit_is_noted(memory: str | int | None, noted: list[str]) -> None:
+    container = {"name": "c", "image": "x", "resources": {"requests": {} if memory is None else {"memory": memory}}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [container]}}
+    found = judge(pod, KNOWN)
+    assert found.verdict == "accepted"
+    assert [note.params["given"] for note in found.notes if note.code == "tiny-memory"] == noted
