@@ -247,6 +247,7 @@ async def connect(
         if kubeconfig is None and _in_a_pod():
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
         else:
+            # Path.expanduser fails where there is no home
             if not any(Path(os.path.expanduser(file)).is_file() for file in files.split(os.pathsep)):  # noqa: PTH111
                 raise FileNotFoundError("there is no such file")
             await config.load_kube_config(  # type: ignore[no-untyped-call]

@@ -16,6 +16,7 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.did_you_mean import did_you_mean
 from kerf.engine.model.durations import format_duration
 from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.nodeoverlays import FIXED_RESOURCES
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.reasons import Reason
@@ -66,7 +67,7 @@ NOTES: dict[str, str] = {
 }
 """The closed list of these notes, and their sentences."""
 _TEMPLATE = "spec.template"
-_LIMITED = frozenset({"cpu", "memory", "ephemeral-storage", "pods", "nodes"})
+_LIMITED = frozenset({*FIXED_RESOURCES, "nodes"})
 """The resources without a domain that limits may name, beside huge pages."""
 SHORT_LIFE = 300_000
 """An expireAfter (ms) below it is noted: an age counts from the request, so that the launch is part of it (L-240)."""

@@ -34,7 +34,6 @@ from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, PodShape, is_provisionable, is_terminal
 from kerf.engine.model.kubernetes.volumes import CSINode, StorageClass, Volume, VolumeClaim, VolumeFacts
-from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.model.manifests.decode import decode_object
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.errors import UNDECODABLE
@@ -253,7 +252,6 @@ class ScenarioReading:
             return [self._object(document, version, kind, expected) for document in self._list(name)]
 
         claims = read("pvcs", "v1", "PersistentVolumeClaim", VolumeClaim)
-        there = [node.node for node in nodes if node.node is not None]
         return VolumeFacts(
             claims={claim.key: claim for claim in claims},
             volumes={volume.name: volume for volume in read("pvs", "v1", "PersistentVolume", Volume)},
@@ -262,7 +260,7 @@ class ScenarioReading:
                 for storage_class in read("storageClasses", "storage.k8s.io/v1", "StorageClass", StorageClass)
             },
             limits={node.name: node.limits for node in read("csiNodes", "storage.k8s.io/v1", "CSINode", CSINode)},
-            hosts=frozenset(node.labels.get(HOSTNAME) or node.name for node in there),
+            hosts=frozenset(node.node.host for node in nodes if node.node is not None),
         )
 
     def _devices(self, nodes: list[StateNode]) -> DeviceFacts:

@@ -50,4 +50,4 @@ class NodeOverlay(Struct, frozen=True, omit_defaults=True):
 
 
 FIXED_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
-"""Resources that no overlay may set (L-52)."""
+"""Resources that every node has, and no overlay may set (L-52)."""

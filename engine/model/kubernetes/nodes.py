@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import Resources, Taint
+from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.model.names import LabelMap, NodeName, Plain, ProviderId
 
 READY = "Ready"
@@ -43,3 +44,8 @@ class Node(Struct, frozen=True, omit_defaults=True):
     deleting: int = 0
     conditions: tuple[NodeCondition, ...] = ()
     proposed: bool = False
+
+    @property
+    def host(self) -> str:
+        """The value of its label for the host; without that label its name."""
+        return self.labels.get(HOSTNAME) or self.name

@@ -6,7 +6,6 @@ from kerf.engine.model.kubernetes.volumes import (
     VolumeAttachment,
     VolumeFacts,
 )
-from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.state import State
 
@@ -17,7 +16,7 @@ def volume_facts(state: State) -> VolumeFacts:
     limits = {name: node.limits for name, node in facts.csi_nodes.items()}
     hosts = None
     if any(volume.local for volume in facts.volumes.values()):
-        hosts = frozenset(node.labels.get(HOSTNAME) or name for name, node in facts.nodes.items())
+        hosts = frozenset(node.host for node in facts.nodes.values())
     return VolumeFacts(facts.volume_claims, facts.volumes, facts.storage_classes, limits, hosts)
 
 
