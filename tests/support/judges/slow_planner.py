@@ -92,15 +92,21 @@ class Slow:
         self.claims: list[SlowClaim] = []
         self.daemons = [problem.shapes[digest] for digest in problem.daemons]
         self.nodes = [
-            (node, {k: v - self.expected(node).get(k, 0) for k, v in node.available.items()}, list(node.host_ports), [])
+            (node, {k: v - self.expected(node).get(k, 0) for k, v in node.available.items()}, self.taken(node), [])
             for node in sorted(problem.nodes, key=lambda n: (not n.initialized, n.name))
         ]  # type: list[tuple[NodeInput, Resources, list[HostPort], list[str]]]
 
-    def expected(self, node: NodeInput) -> Resources:
+    def running(self, node: NodeInput) -> list[PodShape]:
         own = labels({lbl.HOSTNAME: node.name, **node.labels})
-        runs = [d for d in self.daemons if tolerated(d, node.taints) and own.compatible(pod_requirements(d))]
-        wanted = plus(*[{**d.requests, "pods": 1} for d in runs])
+        return [d for d in self.daemons if tolerated(d, node.taints) and own.compatible(pod_requirements(d))]
+
+    def expected(self, node: NodeInput) -> Resources:
+        wanted = plus(*[{**d.requests, "pods": 1} for d in self.running(node)])
         return {name: max(0, amount - node.bound_daemons.get(name, 0)) for name, amount in wanted.items()}
+
+    def taken(self, node: NodeInput) -> list[HostPort]:
+        """Those of its pods and of DaemonSets, whether or not their pods are there yet (unlike in S-97)."""
+        return [*node.host_ports, *(port for daemon in self.running(node) for port in daemon.host_ports)]
 
     def overhead(
         self, pool: PoolInput, given: InstanceType, where: Requirements | None = None
@@ -302,6 +308,9 @@ def violations(problem: Problem, planned: Plan) -> list[str]:
         requests = plus(*[{**shape.requests, "pods": 1} for shape in shapes])
         if any(amount > node.available.get(key, 0) for key, amount in requests.items()):
             found.append(f"node {node.name}: too full")
+        ports = [port.port for shape in shapes for port in shape.host_ports]
+        if len(ports) != len(set(ports)) or {port.port for port in slow.taken(node)}.intersection(ports):
+            found.append(f"node {node.name}: host port used twice")
         for shape in shapes:
             if not tolerated(shape, node.taints):
                 found.append(f"node {node.name}: taint not tolerated")
