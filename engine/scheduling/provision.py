@@ -33,7 +33,7 @@ from kerf.engine.scheduling.relaunch_delay import (
 from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import State
 
-VERSION = 46
+VERSION = 47
 MAX_RETRIES = 4
 """How often a pass plans again without pods that must wait for another node."""
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' for generated names

@@ -321,11 +321,14 @@ class Search:
         return (replace(self._problem, first_pool=name) for name in others[:MAX_POOLS_FIRST])
 
     def _with_other_domains(self) -> Iterator[Problem]:
-        """With all types, or those of the best candidate. The planner takes other domains wherever several are equal:
-        for the first pod of an affinity, and in the order of the zones of a spread."""
+        """With the types of the best candidate, and with all where it was planned with fewer. The planner takes other
+        domains wherever several are equal: for the first pod of an affinity, and in the order of the zones of a
+        spread."""
         keys = frozenset[str]().union(*map(topology_keys, self._problem.shapes.values()))
         for variant in range(1, MAX_VARIANTS + 1) if keys - {HOSTNAME} else ():
-            yield replace(self.best.problem, pods=self._problem.pods, variant=variant)
+            own = self.best.problem
+            for left_out in dict.fromkeys((own.unavailable, self._problem.unavailable)):
+                yield replace(own, pods=self._problem.pods, unavailable=left_out, variant=variant)
 
     def _try(self, problem: Problem, below: float) -> None:
         """Offer the plan of a changed problem if it costs less than `below`. A plan with other domains, or with

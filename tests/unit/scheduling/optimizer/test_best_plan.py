@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.instance_types import Catalogue, Offering
 from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Taint
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.optimizer.alternative_plans import may_replace
@@ -351,3 +351,18 @@ def test_of_pods_that_are_told_their_nodes_those_are_unbound_of_which_not_all_ca
     assert len(told.claims) == 4
     assert bool(told.unbound) is (skew == 1)
     assert not best_plan(asked, EFFORT).unbound  # in one zone a spread over zones refuses nobody
+
+
+def test_s138_other_domains_are_tried_with_all_types_where_fewer_were_cheaper() -> None:
+    """Small nodes are the cheapest for most pods. One large node for all costs less, in the one zone where it is cheap,
+    and the first plan takes another."""
+    sold = tuple(Offering(zone, lbl.ON_DEMAND, price) for zone, price in (("z1", 2.0), ("z2", 0.59), ("z3", 2.0)))
+    types = (
+        instance_type("t02", 2, price=0.03, capacity_types=(lbl.ON_DEMAND,)),
+        instance_type("t04", 4, price=0.06, memory=16 * GI, capacity_types=(lbl.ON_DEMAND,)),
+        instance_type("t32", 32, offerings=sold),
+    )
+    web = shape(1600, 8 * GI, labels={"app": "web"}, spread=(ZONE_SPREAD,))
+    asked = problem(Workloads().add("web", 1, web).add("job", 19, shape(1500)), Catalogue(types))
+    assert price(plan(asked)) == 2
+    assert price(best_plan(asked, EFFORT)) == 0.59
