@@ -54,6 +54,8 @@ EXPECTED: dict[str, tuple[Verdict, float | None, str]] = {
     "h-ds-ports-volumes-050": (Verdict.DEARER, 100.0, VOLUMES),
     "h-ds-ports-volumes-056": (Verdict.BEYOND, None, VOLUMES),
     "h-ds-ports-volumes-059": (Verdict.DEARER, 31.4, VOLUMES),
+    "i-mixed-013": (Verdict.DEARER, 3.7, WHOLE),
+    "i-mixed-021": (Verdict.DEARER, 3.0, WHOLE),
     "i-mixed-042": (Verdict.BEYOND, None, PORTS),
     "i-mixed-046": (Verdict.DEARER, 1.5, ZONES),
 }

@@ -17,7 +17,7 @@ problem (of at most `MAX_PODS_COUNTED`), because more pods take longer to plan."
 MAX_PODS_COUNTED = 6_000
 RATING_PER_STEP = 4_000
 """Touches that one step gives to rate plans: each takes some runs of the scheduler's model."""
-BINDING_PER_STEP = 1_000
+BINDING_PER_STEP = 2_000
 """So many of these, at most, go to the search for nodes on which every pod is bound: each set of nodes takes a run of
 the scheduler's model. Few sets are worth it after the first ones."""
 

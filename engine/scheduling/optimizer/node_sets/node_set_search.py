@@ -27,10 +27,10 @@ MIN_TRIES = 4
 """How many of these are tried even though one of them is better already."""
 CHEAP_TURN_EVERY = 3
 """Every so many turns the trail of a cheap set is followed, however many pods it leaves unbound."""
-LEFTOVER_PRICE_FACTOR = 2
+LEFTOVER_PRICE_FACTOR = 3
 """How many times the price of another pod, or of the further nodes that would be planned for it, an unbound pod is
 expected to cost: these nodes are less full, and do not bind every pod either. Nodes added until the model bound every
-pod cost twice those of the first round in the median (18 plans of unseen scenarios)."""
+pod cost three times those of the first round in sum (18 plans of unseen scenarios)."""
 MORE_UNBOUND = 2
 """How many more unbound pods than before are accepted on the way to a set that binds every pod."""
 

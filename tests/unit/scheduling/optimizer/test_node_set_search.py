@@ -183,7 +183,9 @@ def test_s208_unbound_pods_count_in_the_price_of_a_set_in_the_end() -> None:
     assert four.bindings.unbound
     assert not six.bindings.unbound
     assert price_in_the_end(six) == pytest.approx(six.price)
-    assert price_in_the_end(four) == pytest.approx(four.price * (1 + 2 * len(four.bindings.unbound) / 10))
+    assert price_in_the_end(four) == pytest.approx(
+        four.price * (1 + LEFTOVER_PRICE_FACTOR * len(four.bindings.unbound) / 10)
+    )
 
 
 def test_s208_equally_promising_sets_are_tried_spread_out() -> None:
