@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from hashlib import blake2b
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -10,7 +12,7 @@ from msgspec import Struct
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
 
 
-def content(value: Struct) -> tuple[str, bytes]:
+def content(value: Struct | Mapping[str, Any]) -> tuple[str, bytes]:
     """Returns the digest of an object's canonical MessagePack bytes (32 hex digits of BLAKE2b), and those bytes."""
     encoded = _encoder.encode(value)
     return blake2b(encoded, digest_size=16).hexdigest(), encoded

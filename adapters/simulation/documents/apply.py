@@ -251,7 +251,8 @@ def _apply_workload(simulation: Simulation, document: Document, item: Workload) 
     uid = _uid(simulation, document, kind, item.namespace, item.name)
     workloads = simulation.cluster.workloads
     if kind == "Deployment":
-        workloads.apply(Deployment(uid, item.namespace, item.name, item.replicas, template, item.selector))
+        written, _ = content(template_of(document))
+        workloads.apply(Deployment(uid, item.namespace, item.name, item.replicas, template, item.selector, written))
     elif kind == "StatefulSet":
         parallel = part_of(document, "spec").get("podManagementPolicy") == "Parallel"
         claims = item.volume_claims

@@ -254,6 +254,28 @@ def test_a_deployment_scaled_up_gets_a_node_and_scaled_to_nothing_the_node_goes(
     assert driver.turns < 60
 
 
+def test_another_image_is_rolled_out_and_the_one_before_keeps_its_replica_set(catalogue: Catalogue) -> None:
+    """kube-scheduler does not look at an image. A rollout replaces the pods all the same."""
+
+    def with_image(at: str, image: str) -> dict[str, Any]:
+        web = documents()[2]
+        web["spec"]["replicas"] = 3
+        web["spec"]["template"]["spec"]["containers"][0]["image"] = image
+        return {"at": at, "action": "apply", "object": web}
+
+    given = timeline(with_image("1m", "pause"), with_image("5m", "pause:2"), with_image("9m", "pause"))
+    seen = []
+    for until in (4, 5, 8, 12):
+        simulation, _, _ = run(catalogue, given, until=until * MINUTE + 100)
+        pods = [pod for pod in simulation.cluster.api.pods.values() if pod.owner is not None and "web" in pod.name]
+        seen.append({pod.owner.name for pod in pods if pod.owner is not None})
+    before, during, after, back = seen
+    assert (len(before), len(during), len(after)) == (1, 2, 1)
+    assert before != after
+    assert during == before | after
+    assert back == before
+
+
 def test_the_example_of_the_manual(catalogue: Catalogue) -> None:
     manual = (ROOT / "docs" / "simulation.md").read_text()
     (example,) = re.findall(r"```yaml\n(.*?)```", manual, re.DOTALL)

@@ -57,12 +57,16 @@ class PodTemplate(Struct, frozen=True):
 
 
 class Deployment(Struct, frozen=True):
+    """A Deployment. `written` is a digest of its whole template, also of what kube-scheduler does not look at: with
+    another image it is another one."""
+
     uid: str
     namespace: str
     name: str
     replicas: int
     template: PodTemplate
     selector: Selector | None = None
+    written: str = ""
 
 
 class StatefulSet(Struct, frozen=True):
@@ -94,6 +98,7 @@ class Workloads:
         self._workloads: dict[str, Workload] = {}
         self._daemons: dict[str, PodTemplate] = {}
         self._posts: dict[tuple[str, str], str] = {}  # (DaemonSet, node) → its pod there
+        self._first: dict[tuple[str, str], str] = {}  # (Deployment, revision) → the template that was its first
         self._dirty: dict[tuple[str, str], Callable[[], None]] = {}
         self._made = 0
         self.recorded = RecordedPods(api, clock, rng, self._victims)
@@ -207,7 +212,7 @@ class Workloads:
 
     def _reconcile_deployment(self, workload: Deployment) -> None:
         """Roll out with the default 25 % surge and 25 % unavailable. Without old pods, just keep the replicas."""
-        revision = _revision(workload.template)
+        revision = self._revision_of(workload)
         name = f"{workload.name}-{revision}"
         alive = [pod for pod in self._api.pods_of(workload.uid) if is_active(pod)]
         new = [pod for pod in alive if pod.owner is not None and pod.owner.name == name]
@@ -221,6 +226,15 @@ class Workloads:
         unready = [pod for pod in old if not pod.ready]
         ready = [pod for pod in old if pod.ready]
         self._api.delete_pods((*unready, *self._victims(ready)[: max(0, spare)]))
+
+    def _revision_of(self, workload: Deployment) -> str:
+        """The pod-template-hash. Of templates that kube-scheduler cannot tell apart the first has the plain one, also
+        when it comes back."""
+        revision = _revision(workload.template)
+        if self._first.setdefault((workload.uid, revision), workload.written) == workload.written:
+            return revision
+        digest, _ = content({"revision": revision, "written": workload.written})
+        return _letters(digest)
 
     def _create(self, workload: Deployment, replica_set: str, revision: str) -> None:
         shape = workload.template.shape
@@ -343,9 +357,13 @@ class Workloads:
 
 
 def _revision(template: PodTemplate) -> str:
-    """The pod-template-hash: equal templates have equal ones, other annotations make another one."""
+    """Equal templates have equal revisions, other annotations make another one."""
     shape = template.shape
     digest, _ = content(shape if template == PodTemplate(shape) else template)
+    return _letters(digest)
+
+
+def _letters(digest: str) -> str:
     return letters(bytes.fromhex(digest), 8)
 
 
