@@ -45,6 +45,7 @@ class ModelledRun:
             )
             self._driver = Driver(simulation, factory, listener=self._turn)
             self._driver.run(workload.until)
+            self._driver.end_record()
 
     @property
     def missed(self) -> int:

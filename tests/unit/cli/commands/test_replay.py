@@ -68,6 +68,21 @@ def test_the_modelled_record_is_kept_and_verifies(kerf: Any, record: Path, tmp_p
         assert verify(store).exit_code == 0
 
 
+def test_the_modelled_record_reaches_to_the_end_and_costs_what_the_answer_says(
+    kerf: Any, record: Path, tmp_path: Path
+) -> None:
+    """The node that consolidation does not take runs on after the last thing that happens."""
+    kept, never = tmp_path / "kept.kerf", "nodepool/default.spec.disruption.consolidateAfter=Never"
+
+    _, out, _ = kerf("replay", record, "--set", never, "--until", "+3h", "--record", kept, "--json")
+    _, costs, _ = kerf("cost", kept, "--json")
+
+    answer, cost = json.loads(out), json.loads(costs)
+    assert cost["until"] == answer["until"]
+    assert cost["total"]["cost"] == pytest.approx(answer["changed"]["cost"])
+    assert answer["changed"]["running"] > 0
+
+
 def test_a_change_that_does_not_apply_leaves_nothing_behind(kerf: Any, record: Path, tmp_path: Path) -> None:
     kept = tmp_path / "kept.kerf"
 
