@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from itertools import product
 from pathlib import Path
@@ -110,7 +111,7 @@ def _axis(axis: object, where: str, folder: Path) -> list[_Option]:
     if len(flags) != 1 or flags[0] not in TARGETED:
         hint = f"Write one of {', '.join(TARGETED)} beside {VALUES}, such as {{setting: batch_idle, to: [1s, 5s]}}"
         raise PlanRefused(f"{VALUES} needs one target", where=where, hint=hint)
-    if not isinstance(values, list) or not values or not all(map(_is_plain, values)):
+    if not isinstance(values, list) or not values or not all(_is_plain(v) or _is_listed(v) for v in values):
         raise PlanRefused(f"{VALUES} is no list of values", where=where, hint=_FORM)
     target = str(axis[flags[0]])
     texts = [_text(value) for value in values]
@@ -155,6 +156,13 @@ def _is_plain(value: object) -> bool:
     return isinstance(value, str | int | float) and value != ""
 
 
+def _is_listed(value: object) -> bool:
+    """Whether it is a list, such as the `values` of a requirement: one value of an axis."""
+    return isinstance(value, list) and all(map(_is_plain, value))
+
+
 def _text(value: object) -> str:
-    """A value as YAML would write it."""
+    """A value as YAML would write it; in a list each keeps its quotes, for "5" is no number."""
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False)
     return {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)

@@ -77,6 +77,19 @@ def test_each_combination_is_a_configuration_and_the_unchanged_one_comes_first(t
     )
 
 
+def test_a_value_may_be_a_list(tmp_path: Path) -> None:
+    """It is one value: that of a field which is a list."""
+    target = "nodepool/default.spec.template.spec.requirements[karpenter.k8s.aws/instance-cpu].values"
+    grid = f"grid: {{cpus: {{set: '{target}', to: [['5'], ['5', '6']]}}}}"
+
+    read = read_plan(plan(tmp_path, grid))
+
+    assert [c.changes for c in read.configurations[1:]] == [
+        (ChangeText("set", f'{target}=["5"]'),),
+        (ChangeText("set", f'{target}=["5", "6"]'),),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
