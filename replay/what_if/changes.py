@@ -91,7 +91,8 @@ def _decoded(document: Document, path: str, was: Any) -> NodePool:
     try:
         pool = decode_object(document).object
     except InputError as error:
-        raise ChangeRefused(error.message, where=path, hint=f"It is {_shown(was)} now") from error
+        hint = f"{error.hint}. It is {_shown(was)} now".removeprefix(". ")
+        raise ChangeRefused(error.message, where=path, hint=hint) from error
     if unknown:
         raise ChangeRefused(f"a NodePool has no field {unknown[0].path}", where=path, hint=unknown[0].hint)
     assert isinstance(pool, NodePool)

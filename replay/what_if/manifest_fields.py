@@ -18,6 +18,7 @@ from kerf.replay.errors import ChangeRefused
 Document = dict[str, Any]
 _STEP = re.compile(r"\[([^\[\]]+)\]|([^.\[\]]+)")
 _PATH = re.compile(r"[^.\[\]]+(?:\.[^.\[\]]+|\[[^\[\]]+\])*")
+_KEY_WITH_DOTS = re.compile(r"\b(limits|labels|annotations)\.([^\[\]]+/[^\[\]]+)$")
 _NAMED_BY = ("key", "name", "type")
 _MAX_SHOWN = 8
 
@@ -62,6 +63,9 @@ def value_at(document: Document, path: str) -> Any:
 def _steps(path: str) -> list[str]:
     if not _PATH.fullmatch(path):
         raise ChangeRefused(f"{path!r} is no path of a field", hint="Write it such as spec.disruption.budgets[0].nodes")
+    if (key := _KEY_WITH_DOTS.search(path)) is not None:
+        hint = f"Write {path[: key.end(1)]}[{key[2]}]"
+        raise ChangeRefused(f"the key {key[2]} has dots, and no brackets around it", where=path, hint=hint)
     return [item or field for item, field in _STEP.findall(path)]
 
 

@@ -189,7 +189,10 @@ def test_a_number_is_taken_where_a_field_holds_text(kerf: Any, record: Path) -> 
 REFUSED = {
     ("--set", "nodepool/defalt.spec.limits.cpu=4"): "KERF208: there is no NodePool defalt",
     ("--set", f"{POOL}.limitz.cpu=4"): "Is it limits?",
-    ("--set", f"{POOL}.limits.cpu=much"): "[spec.limits.cpu]. It is not set now",
+    ("--set", f"{POOL}.limits.cpu=much"): '"1.5Gi", 3. It is not set now',
+    ("--set", f"{POOL}.limits.nvidia.com/gpu=6"): "Write spec.limits[nvidia.com/gpu]",
+    ("--set", f"{POOL}.template.metadata.labels.a.b/c=d"): "Write spec.template.metadata.labels[a.b/c]",
+    ("--set", f"{POOL}.template.spec.expireAfter=7d"): 'such as "30m" or "168h", or "Never". It is ',
     ("--set", f"{POOL}.disruption.budgets[7].nodes=1"): "spec.disruption.budgets has no item 7",
     ("--set", f"{POOL}.weight.x=1"): "KERF208",
     ("--set", f"{POOL}.template.spec.nodeClassRef.name=defalt"): "no EC2NodeClass defalt [nodepool/",
