@@ -14,12 +14,14 @@ from kerf.engine.scheduling.topology.rules import AffinityRule, AntiAffinityRule
 
 
 class CountedPods(Struct, frozen=True):
-    """The pods that a `rule` of a pod over a label (`key`) counts: by their labels, in `namespaces` (none: its own)."""
+    """The pods that a `rule` of a pod over a label (`key`) counts: by their labels, in `namespaces` (none: its own).
+    With fewer than `min_domains` the fewest pods of a domain count as 0 (S-138)."""
 
     rule: str
     key: str
     selector: Selector | None
     namespaces: tuple[str, ...] = ()
+    min_domains: int = 0
 
 
 def counted_pods(reasons: Sequence[Reason], shape: PodShape) -> tuple[CountedPods, ...]:
@@ -35,7 +37,9 @@ def counted_pods(reasons: Sequence[Reason], shape: PodShape) -> tuple[CountedPod
 def _rules(shape: PodShape) -> Iterator[CountedPods]:
     for spread in shape.spread:
         if spread.when_unsatisfiable == HARD_SPREAD:
-            yield CountedPods(SpreadRule.kind, spread.topology_key, spread.selector)
+            yield CountedPods(
+                SpreadRule.kind, spread.topology_key, spread.selector, min_domains=spread.min_domains or 0
+            )
     for rule, terms in ((AffinityRule, shape.affinity), (AntiAffinityRule, shape.anti_affinity)):
         for term in terms:
             if not term.weight:

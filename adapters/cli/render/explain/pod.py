@@ -118,7 +118,8 @@ def _left_out(runs: list[list[PodDecision]]) -> str:
 
 def _counted(counted: CountedPods) -> str:
     where = f", in namespace {', '.join(counted.namespaces)}" if counted.namespaces else ""
-    return selector_words(counted.selector, everything="all pods") + where
+    least = f"; with fewer than {counted.min_domains} domains (minDomains) the fewest pods of one count as 0"
+    return selector_words(counted.selector, everything="all pods") + where + least * (counted.min_domains > 1)
 
 
 def _where(explained: PodExplanation) -> str:

@@ -15,7 +15,7 @@ from kerf.adapters.cli.render.explain.placement import MAX_INSTANCE_TYPES, launc
 from kerf.adapters.cli.render.explain.pod import pod_text
 from kerf.adapters.cli.render.output import Printer
 from kerf.engine.model.karpenter.nodepools import Budget
-from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector
+from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint
 from kerf.engine.model.labels import ZONE
 from kerf.engine.model.quantities import format_quantity
 from kerf.engine.model.reasons import Reason
@@ -91,6 +91,20 @@ def test_a_budget_that_leaves_nothing_says_until_when_and_what_uses_it_up(capsys
         "its disruption budgets leave 0 nodes to go; budgets[1]: nodes 1, schedule 0 9 * * mon-fri (UTC) for 8h, "
         "until 2026-01-01T17:00:00.000Z, with 2 nodes going or not ready\n"
     ) in capsys.readouterr().out
+
+
+def test_a_spread_is_told_with_its_min_domains(capsys: pytest.CaptureFixture[str]) -> None:
+    """S-138: the fewest pods of a domain count as 0 then, though there are more."""
+    world = World()
+    world.prepare()
+    nowhere = SpreadConstraint("rack", selector=Selector({"app": "web"}), min_domains=4)
+    world.pending("web", spread=(nowhere,))
+    world.after(1_000)
+    pod_text(Printer(), explain_pod(world.store, "default/web"))
+    told = (
+        "its spread over rack counts pods with app=web; with fewer than 4 domains (minDomains) the fewest pods of one"
+    )
+    assert f"{told} count as 0\n" in capsys.readouterr().out
 
 
 def test_a_rule_of_topology_is_told_with_its_selector(capsys: pytest.CaptureFixture[str]) -> None:

@@ -175,6 +175,20 @@ def test_the_pods_that_a_rule_of_topology_counts_are_named() -> None:
     assert found.counted == (CountedPods("affinity", ZONE, Selector({"app": "cache"})),)
 
 
+def test_a_spread_that_asks_for_more_domains_than_there_are_says_so() -> None:
+    """S-138: with fewer domains than minDomains the global minimum is 0. The counts alone are level."""
+    world = World()
+    world.prepare()
+    wide = SpreadConstraint(ZONE, selector=Selector({"app": "web"}), min_domains=9)
+    for number in range(9):
+        world.pending(f"web-{number}", spread=(wide,), labels={"app": "web"})
+    world.after(1_000)
+    explained = [explain_pod(world.store, f"default/web-{number}") for number in range(9)]
+    found = next(told for told in explained if told.reasons)
+    assert [reason.params["rule"] for reason in found.reasons] == ["spread"]
+    assert found.counted == (CountedPods("spread", ZONE, Selector({"app": "web"}), min_domains=9),)
+
+
 def test_where_another_nodepool_was_asked_only_one_that_would_suit_is_named() -> None:
     world = World()
     world.prepare(pool("b", labels={"team": "b"}))
