@@ -16,6 +16,7 @@ SIMULATED: dict[str, str] = {
     "devices-ignored": "no node is launched for pods with ResourceClaims (--ignore-dra-requests false)",
     "gate-off": "it does nothing: the feature gate {gate} is off (--feature-gates {gate}=true)",
     "mistyped-gate": "no feature gate has this name, so that nothing is switched by it. Is it {near}?",
+    "not-rolled-out": "its running pods keep the template that they have: only Deployments are rolled out here",
     "other-scheduler": "the scheduler {scheduler} is not simulated: its pods are bound as kube-scheduler's are",
     "stands-twice": "it stands in these files twice; the last one counts",
     "unknown-gate": "no feature gate has this name, so that nothing is switched by it",

@@ -256,6 +256,7 @@ def _apply_workload(simulation: Simulation, document: Document, item: Workload) 
     elif kind == "StatefulSet":
         parallel = part_of(document, "spec").get("podManagementPolicy") == "Parallel"
         claims = item.volume_claims
+        _note_rollout(simulation, document, uid)
         workloads.apply(
             StatefulSet(uid, item.namespace, item.name, item.replicas, template, parallel, claims, item.selector)
         )
@@ -273,6 +274,7 @@ def _apply_job(simulation: Simulation, document: Document, item: Any) -> None:
 def _apply_daemon_set(simulation: Simulation, document: Document, item: DaemonSet) -> None:
     uid = _uid(simulation, document, "daemonset", item.namespace, item.name)
     template = _template(simulation, document, item.shape)
+    _note_rollout(simulation, document, uid)
     simulation.cluster.workloads.apply_daemon_set(replace(item, uid=uid), template)
 
 
@@ -291,6 +293,12 @@ def _template(simulation: Simulation, document: Document, shape: str) -> Templat
         deletion_cost=cost,
         gates=scheduling_gates(spec),
     )
+
+
+def _note_rollout(simulation: Simulation, document: Document, uid: str) -> None:
+    written, _ = content(template_of(document))
+    if simulation.cluster.workloads.renews_template(uid, written):
+        simulation.note(identify(document), Reason("not-rolled-out"))
 
 
 def _note_scheduler(simulation: Simulation, document: Document, spec: Document) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -274,6 +275,27 @@ def test_another_image_is_rolled_out_and_the_one_before_keeps_its_replica_set(ca
     assert before != after
     assert during == before | after
     assert back == before
+
+
+def test_a_template_that_no_running_pod_takes_is_noted(catalogue: Catalogue) -> None:
+    """Of StatefulSets and DaemonSets; a new scale, or the same once more, is no other template."""
+    agent = documents()[3]
+    stateful = {**documents()[2], "kind": "StatefulSet", "metadata": {"name": "db"}}
+    scaled = {**stateful, "spec": {**stateful["spec"], "replicas": 2}}
+    changed = deepcopy([agent, scaled])
+    for document in changed:
+        document["spec"]["template"]["spec"]["containers"][0]["image"] = "pause:2"
+
+    given = [
+        {"at": f"{minute}m", "action": "apply", "object": applied} for minute, applied in enumerate((agent, scaled))
+    ]
+    quiet, _, _ = run(catalogue, stateful, timeline(*given), until=5 * MINUTE)
+    later = [{"at": "3m", "action": "apply", "object": document} for document in changed]
+    told, _, _ = run(catalogue, stateful, timeline(*given, *later), until=5 * MINUTE)
+
+    assert quiet.notes == []
+    note = Reason("not-rolled-out")
+    assert told.notes == [("DaemonSet kube-system/agent", note), ("StatefulSet db", note)]
 
 
 def test_the_example_of_the_manual(catalogue: Catalogue) -> None:

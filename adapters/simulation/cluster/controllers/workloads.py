@@ -99,6 +99,7 @@ class Workloads:
         self._daemons: dict[str, PodTemplate] = {}
         self._posts: dict[tuple[str, str], str] = {}  # (DaemonSet, node) → its pod there
         self._first: dict[tuple[str, str], str] = {}  # (Deployment, revision) → the template that was its first
+        self._written: dict[str, str] = {}  # StatefulSet or DaemonSet → a digest of its template
         self._dirty: dict[tuple[str, str], Callable[[], None]] = {}
         self._made = 0
         self.recorded = RecordedPods(api, clock, rng, self._victims)
@@ -130,6 +131,11 @@ class Workloads:
             shape = self._api.keep_shape(workload.template.shape)
             seen = Watched(kind, workload.namespace, name, shape, workload.uid, workload.replicas, selector=selector)
             self._api.put(seen)
+
+    def renews_template(self, uid: str, written: str) -> bool:
+        """Whether a StatefulSet or DaemonSet had another template before. Its running pods keep that one."""
+        before, self._written[uid] = self._written.get(uid, written), written
+        return before != written
 
     def apply_daemon_set(self, daemon_set: DaemonSet, template: PodTemplate) -> None:
         shape = replace(template.shape, tolerations=(*template.shape.tolerations, *DAEMON_TOLERATIONS))
