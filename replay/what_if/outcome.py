@@ -8,6 +8,8 @@ from math import fsum
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.engine.disruption.moves.budget_headroom import BudgetHeadroom
+from kerf.engine.disruption.moves.starting_order import starting_rank
 from kerf.engine.model.kubernetes.pods import is_reschedulable
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -72,6 +74,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     `position` is where the record holds just this decision; 0 if it does not. `places` maps each pod that gets a place
     to its node. `stays` says why nodes stay, as far as this decision says it anew. `price` is what all nodes cost then,
     in USD per hour, once nodes that are launched are there and those that go are gone; `evictions` counts pods.
+    `beyond_budget` counts the nodes of `leaving` that go in a later round, when the disruption budgets have room.
     """
 
     at: int
@@ -84,6 +87,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     stays: dict[str, Reason]
     price: float
     evictions: int
+    beyond_budget: int = 0
 
 
 def outcome_of(course: Course, recorded: Mapping[int, Decision], prices: Mapping[str, float]) -> Outcome:
@@ -107,7 +111,19 @@ def outcome_of(course: Course, recorded: Mapping[int, Decision], prices: Mapping
         stays=dict(sorted((course.stays | found.stays).items())),
         price=_price(state, found, prices),
         evictions=sum(len(node.evicted) for node in leaving),
+        beyond_budget=_beyond_budget(found.proposed, state),
     )
+
+
+def _beyond_budget(moves: Iterable[Move], state: State) -> int:
+    """How many nodes of these moves the budgets do not let go at once. More are proposed than may start (D-51)."""
+    headroom, beyond = BudgetHeadroom(state), 0
+    for move in sorted(moves, key=starting_rank):
+        if headroom.allows(move):
+            headroom.take(move)
+        else:
+            beyond += len(move.claims)
+    return beyond
 
 
 def running_price(state: State, prices: Mapping[str, float]) -> float:
@@ -165,6 +181,7 @@ class _Found:
         self._state, self._stepped = state, stepped
         self.launched: list[NewNode] = []
         self.leaving: dict[str, LeavingNode] = {}
+        self.proposed: list[Move] = []
         self.places: dict[str, str] = {}
         self.waiting: list[Waiting] = []
         self.stays: dict[str, Reason] = {}
@@ -176,6 +193,7 @@ class _Found:
         elif isinstance(result, ProposedMovesResult):
             for index, move in enumerate(result.proposed):
                 if f"{entry.position}.{index}" not in self._stepped:
+                    self.proposed.append(move)
                     self._moves(move, f"new-{index + 1}-")
             self._verdicts(result.verdicts)
         elif isinstance(result, MoveStepResult) and result.begun is not None:

@@ -78,9 +78,10 @@ def decision_words(outcome: Outcome, answer: WhatIf) -> str:
 
 def _sum_of(outcome: Outcome) -> str:
     waiting = sum(len(group.pods) for group in outcome.waiting)
+    rounds = f" ({outcome.beyond_budget} of them once the budgets have room)" if outcome.beyond_budget else ""
     parts = [
         f"{count(len(outcome.launched), 'node')} launched" if outcome.launched else "",
-        f"{count(len(outcome.leaving), 'node')} to go" if outcome.leaving else "",
+        f"{count(len(outcome.leaving), 'node')} to go{rounds}" if outcome.leaving else "",
         f"{count(len(outcome.places), 'pod')} placed" if outcome.places else "",
         f"{count(waiting, 'pod')} without a place" if waiting else "",
     ]
