@@ -71,7 +71,8 @@ def moment_of(store: Store, text: str, around: Around | None = None) -> Moment:
     at, note = _read_time(store, wanted)
     end = _time_at(store, last)
     if at > end + MOST_AFTER_END:
-        raise PositionUnknown(f"{text!r} is {duration(at - end)} after the record's end", hint=_range_of(store))
+        hint = f"{_range_of(store)}. A time up to {duration(MOST_AFTER_END)} after its end is answered, too"
+        raise PositionUnknown(f"{text!r} is {duration(at - end)} after the record's end", hint=hint)
     if at > end:
         late = f"{moment(at)} is {duration(at - end)} after the record's last entry (position {last})"
         note = f"{late}: it is answered as if nothing had happened since"
