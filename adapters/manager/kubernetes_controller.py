@@ -33,7 +33,7 @@ from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.state_table import DRAINING, GOING
+from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.record.claim_events import CLAIM_EVENTS
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClaimDeletionSeen, NodeClassSeen, ObjectGone, Observation
@@ -258,15 +258,10 @@ class KubernetesController:
         new, facts = change.new, self.runtime.state.facts
         if isinstance(new, NodeClaimObject):
             self._claims.seen(new)
-            return [Observation(new)] if self.runtime.is_news(new) and not self._drains(new.name) else []
+            return [Observation(new)] if self.runtime.is_news(new) else []
         self._claims.gone(change.key)
         known = change.key in facts.claims or change.key in facts.found
         return [Observation(ObjectGone(NODECLAIMS.kind, change.key))] if known else []
-
-    def _drains(self, claim: str) -> bool:
-        """Whether the claim drains already: its deletion is kerf's own, or changes nothing any more (L-188)."""
-        known = self.runtime.state.facts.claims.get(claim)
-        return known is not None and known.state == DRAINING and not self._observes
 
     def _is_ours(self, pool: NodePool) -> bool:
         """Whether a NodePool's NodeClass is of this provider's kind (L-48)."""

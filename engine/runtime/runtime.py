@@ -227,8 +227,11 @@ class Runtime:
         return sorted(c.instance for c in facts.claims.values() if reservation_in_question(facts, c))
 
     def is_news(self, claim: NodeClaimObject) -> bool:
-        """Whether an object of the watch is to be given to a turn: of kerf's own claims only a deletion is."""
-        return adoption.is_news(self.state, claim)
+        """Whether an object of the watch is to be given to a turn: of kerf's own claims only a deletion is. That of one
+        which drains is kerf's own, or changes nothing any more (L-188)."""
+        known = self.state.facts.claims.get(claim.name)
+        drains = known is not None and known.state == DRAINING and not self.state.facts.settings.observe
+        return not drains and adoption.is_news(self.state, claim)
 
     def listed(self, instances: Sequence[TaggedInstance] | None) -> list[Observation]:
         """Compare a listing of the cloud with the record: one observation for the next turn, or none if they agree.

@@ -77,7 +77,7 @@ def _instance(model: Model, workload: Workload, claim: NodeClaim) -> None:
     boot = Boot(claim.image, claim.subnet, claim.security_groups, claim.class_hash)
     token = f"recorded/{claim.name}"
     simulation.cloud.instances[claim.instance] = Instance(machine, token, claim.launched, boot)
-    known = claim_object(claim, 0)
+    known = claim_object(claim, claim.tainted)
     simulation.cluster.claims[claim.name] = known
     node = facts.nodes.get(claim.node) or next(
         (facts.nodes[name] for name in workload.start.indexes.nodes_by_provider.get(claim.provider_id, ())), None

@@ -7,7 +7,8 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 
 
 def claim_object(claim: NodeClaim, deleting: int) -> NodeClaimObject:
-    """Return the object of a claim (L-41 to L-46). A claim on its way out shows as deleted."""
+    """Return the object of a claim (L-41 to L-46). One whose drain has begun shows as deleted: a candidate that waits
+    for its replacement may yet stay (D-116)."""
     steps = (("Launched", claim.launched), ("Registered", claim.registered), ("Initialized", claim.initialized))
     return NodeClaimObject(
         name=claim.name,
@@ -29,5 +30,5 @@ def claim_object(claim: NodeClaim, deleting: int) -> NodeClaimObject:
         conditions=tuple(Condition(kind, "True", kind, since=at) for kind, at in steps if at),
         last_pod_event=claim.last_pod_event,
         created=claim.created,
-        deleting=deleting or claim.tainted,
+        deleting=deleting or claim.drain_started,
     )

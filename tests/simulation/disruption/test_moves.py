@@ -181,6 +181,7 @@ def test_killed_at_every_point_of_a_move_nothing_is_doubled_or_lost(intent: int,
     assert len(launched) == len(set(launched)) == 2
     assert run.simulation.cloud.alive() == []
     assert (run.runtime.state.facts.claims, run.runtime.state.facts.moves) == ({}, {})
+    assert run.entries("nodeclaim.seen") == [], "nobody has deleted a NodeClaim but kerf, when its drain began (D-116)"
     assert re_derived(run.memory) == run.memory.entries
 
 
