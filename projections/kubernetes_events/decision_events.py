@@ -17,6 +17,7 @@ from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.karpenter.nodepool_health import PoolHealth
 from kerf.engine.model.karpenter.requirements import Requirements
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import (
@@ -192,6 +193,9 @@ class DecisionEvents:
     def _forced(self, event: ev.PodForced, entry: Entry) -> list[KubernetesEvent]:
         return self._drain.forced(event, entry)
 
+    def _pod(self, pod: Pod, entry: Entry) -> list[KubernetesEvent]:
+        return self._drain.pod(pod, entry)
+
     def _answered(self, answer: EffectAnswered, entry: Entry) -> list[KubernetesEvent]:
         return self._drain.answered(answer, entry)
 
@@ -276,6 +280,7 @@ def _is_silent(group: Unplaced) -> bool:
 
 _HANDLERS: dict[type[Struct], Callable[[DecisionEvents, Any, Entry], list[KubernetesEvent]]] = {
     Decision: DecisionEvents._decision,
+    Pod: DecisionEvents._pod,
     EffectAnswered: DecisionEvents._answered,
     LaunchAnswered: DecisionEvents._launch_answered,
     InterruptionSeen: DecisionEvents._interrupted,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from kerf.engine.lifecycle.drain.pods import awaited
+from kerf.engine.lifecycle.drain.pods import awaited, drainable
 from kerf.engine.lifecycle.drain.volumes import MAX_VOLUMES_NAMED, attached
 from kerf.engine.model.disruption_reasons import karpenter_spelling
 from kerf.engine.model.durations import format_time
+from kerf.engine.model.kubernetes.pods import Pod, is_active
+from kerf.engine.nodeclaim import effect_keys
+from kerf.engine.nodeclaim.state_table import DRAINING
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, EvictPod, TaintNode
 from kerf.engine.record.entries import Entry
@@ -65,6 +68,17 @@ class DrainEvents:
         waits = f"{count(pods, 'pod')} {'is' if pods == 1 else 'are'} waiting to be evicted"
         about = [self._objects.node(node)]
         return events_about(about, WARNING, "FailedDraining", f"Failed to drain node, {waits}")
+
+    def pod(self, pod: Pod, entry: Entry) -> list[KubernetesEvent]:
+        """Tell a node that is drained of a pod that waits there without an intent: it came when the drain had begun, or
+        its turn has not come (D-145, EV-16)."""
+        name = self._state.indexes.claim_by_node.get(pod.node, "")
+        held = self._state.facts.claims.get(name) if name else self._state.facts.lone.get(pod.node)
+        if held is None or (name and held.state != DRAINING):
+            return []
+        asked = held.effect(effect_keys.eviction(pod.uid)) or held.effect(effect_keys.deletion(pod.uid))
+        waits = not asked and is_active(pod) and drainable(pod, self._state, entry.at)
+        return self.waiting(pod.node, entry.at) if waits else []
 
     def drained(self, event: ev.Drained, entry: Entry) -> list[KubernetesEvent]:
         """Tell that a drained node waits for its volumes (L-199)."""

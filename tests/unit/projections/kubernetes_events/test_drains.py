@@ -29,8 +29,9 @@ def test_ev16_d145_a_drain_that_only_waits_says_for_how_many_pods() -> None:
     """No pod may be evicted, so there is no intent: what the node waits for is told all the same."""
     world = serving()
     put(world, "kept", do_not_disrupt="true")
+    since = world.runtime.state.facts.position
     drain(world)
-    (event,) = of(world, "FailedDraining")
+    (event,) = of(world, "FailedDraining", since)
     assert (event.about.kind, event.about.name, event.type) == ("Node", "n1", WARNING)
     assert event.message == "Failed to drain node, 1 pod is waiting to be evicted"
 
@@ -42,6 +43,23 @@ def test_ev16_d145_a_drain_that_evicts_says_how_many_pods_are_left() -> None:
     drain(world)
     messages = {event.message for event in of(world, "FailedDraining")}
     assert messages == {"Failed to drain node, 2 pods are waiting to be evicted"}
+
+
+@pytest.mark.parametrize("there", [0, 1])
+def test_ev16_d145_a_pod_that_comes_to_a_drain_and_may_not_be_evicted_is_told_of(there: int) -> None:
+    """There is no intent of it, and no decision. Until the next look at what lasts nothing was told."""
+    world = serving()
+    for number in range(there):
+        put(world, f"kept-{number}", do_not_disrupt="true")
+    drain(world)
+    since = world.runtime.state.facts.position
+    put(world, "late", do_not_disrupt="true")
+    (event,) = of(world, "FailedDraining", since)
+    pods = "2 pods are" if there else "1 pod is"
+    assert event.message == f"Failed to drain node, {pods} waiting to be evicted"
+    since = world.runtime.state.facts.position
+    put(world, "elsewhere", do_not_disrupt="true", node="")
+    assert of(world, "FailedDraining", since) == []
 
 
 def test_ev16_w80_a_node_without_a_claim_says_so_too() -> None:
