@@ -27,7 +27,7 @@ from kerf.engine.errors import KerfError
 COMPONENT = "karpenter"
 MAX_EVENTS_QUEUED = 1000  # events that wait to be written; further ones are lost
 MAX_KEYS_REMEMBERED = 32_768  # keys, objects and Events, each
-AGAIN_AFTER = 1_500.0  # seconds after which a cause that lasts is told again, at the earliest
+AGAIN_AFTER = 1_500.0  # seconds after which a cause that lasts as it was is told again, at the earliest
 REPEATS_EVERY = 0.1  # seconds from one repetition to the next
 SPAM_BURST, SPAM_EVERY = 25, 300.0  # of one object; seconds
 SHARED_RATES: dict[str, tuple[int, float]] = {"nominated": (10, 0.2)}
@@ -74,6 +74,14 @@ class _Bucket(Struct):
         return True
 
 
+class _Said(Struct):
+    """When an event was told last, until when it is not told again, and its lasting words."""
+
+    at: float
+    until: float = 0.0
+    words: str = ""
+
+
 class EventRecorder:
     """Collects events with `tell`, which may be called on the loop at any time; `run` writes them.
 
@@ -92,7 +100,7 @@ class EventRecorder:
         self.dropped = 0
         self._session, self._claim_uid, self._host, self._clock = session, claim_uid, host, clock
         self._queue: asyncio.Queue[Happening] = asyncio.Queue(MAX_EVENTS_QUEUED)
-        self._said: OrderedDict[tuple[str, ...], tuple[float, float]] = OrderedDict()  # when, and until when not again
+        self._said: OrderedDict[tuple[str, ...], _Said] = OrderedDict()
         self._buckets: OrderedDict[object, _Bucket] = OrderedDict()
         self._written: OrderedDict[str, int] = OrderedDict()  # Event → its count
 
@@ -102,12 +110,14 @@ class EventRecorder:
                 self._enqueue(happening)
 
     async def repeat(self, happenings: Iterable[Happening]) -> None:
-        """Tells again what lasts, at most ten Events a second. What was told a short while ago is left out."""
+        """Tells again what lasts, at most ten Events a second. What was told a short while ago is left out, unless
+        there is something else to say of it by now: fewer pods are left to wait for."""
         for happening in happenings:
             now = self._clock()
-            said, _ = self._said.get(_key(happening), (-AGAIN_AFTER, 0.0))
-            if now - said >= AGAIN_AFTER:
-                _remember(self._said, _key(happening), (now, now + happening.window / 1000))
+            said = self._said.get(_key(happening), _Said(-AGAIN_AFTER))
+            changed = said.words != _words(happening) and now >= said.until
+            if changed or now - said.at >= AGAIN_AFTER:
+                self._says(happening, now)
                 self._enqueue(happening)
                 await asyncio.sleep(REPEATS_EVERY)
 
@@ -129,12 +139,15 @@ class EventRecorder:
 
     def _wanted(self, happening: Happening) -> bool:
         now, key = self._clock(), _key(happening)
-        if self._said.get(key, (0.0, 0.0))[1] > now:
+        if self._said.get(key, _Said(0.0)).until > now:
             return False
-        _remember(self._said, key, (now, now + happening.window / 1000))
+        self._says(happening, now)
         if happening.limit and not self._take(happening.limit, now, *SHARED_RATES[happening.limit]):
             return False
         return self._take(happening.about, now, SPAM_BURST, SPAM_EVERY)
+
+    def _says(self, happening: Happening, now: float) -> None:
+        _remember(self._said, _key(happening), _Said(now, now + happening.window / 1000, _words(happening)))
 
     def _take(self, name: object, now: float, burst: int, every: float) -> bool:
         bucket = self._buckets.get(name) or _Bucket(float(burst), now)
@@ -215,10 +228,14 @@ def _key(happening: Happening) -> tuple[str, ...]:
     return (happening.reason.lower(), *happening.key)
 
 
+def _words(happening: Happening) -> str:
+    return happening.lasting or happening.message
+
+
 def _name(happening: Happening) -> str:
     """The Event's name: the same for the same lasting words about the same object."""
-    about, words = happening.about, happening.lasting or happening.message
-    said = "\0".join((about.kind, about.namespace, about.uid, happening.type, happening.reason, words))
+    about = happening.about
+    said = "\0".join((about.kind, about.namespace, about.uid, happening.type, happening.reason, _words(happening)))
     return f"{about.name[:MAX_NAME]}.{hashlib.sha256(said.encode()).hexdigest()[:16]}"
 
 

@@ -139,6 +139,22 @@ async def test_l435_what_lasts_is_told_again_by_patching_the_same_event(monkeypa
 
 
 @pytest.mark.asyncio(loop_scope="function")
+async def test_ev16_l435_what_lasts_and_is_not_as_it_was_is_told_with_the_next_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """ "10 pods are waiting" stood there for half an hour, when all but one had left. Not within its window, though."""
+    monkeypatch.setattr(events, "REPEATS_EVERY", 0.0)
+    ten, one = (happening(text=f"{pods} pods are waiting", key=("u1",)) for pods in (10, 1))
+    requests = await written(ten, 60.0, [one], 60.0, [one], 300.0, [one])
+    assert [(method, body["message"]) for method, _, body in requests] == [
+        ("POST", "10 pods are waiting"),
+        ("POST", "1 pods are waiting"),
+    ]
+    early, late = (happening(text=f"again at {at}", key=("k",), lasting="again") for at in (1, 2))
+    assert len(await written(early, 300.0, [late])) == 1, "only the time that it names is another"
+
+
+@pytest.mark.asyncio(loop_scope="function")
 async def test_l435_an_event_that_names_another_time_is_the_same_event() -> None:
     """When what the cloud refused is tried again changes every three minutes, for hours."""
     early, late = (happening(text=f"no; again at {at}", key=("k",), lasting="no") for at in (1, 2))
