@@ -26,6 +26,8 @@ from kerf.projections.kubernetes_events.object_events import ObjectEvents
 
 LOOK_EVERY = 300.0
 """Seconds between looks at what lasts. With AGAIN_AFTER this is half an hour."""
+ENDS_EVERY = 10.0
+"""Seconds between looks at what has ended by time alone. They cost nothing while nothing has."""
 RECALLED = 10_000
 """So many of the record's last entries are read for what lasts: half a second."""
 RESTART_AFTER = 1.0  # seconds, after a defect
@@ -70,6 +72,10 @@ class TurnReports:
         """Return the Events whose causes last at `now` (ms since the epoch). No turn may run meanwhile."""
         return [_happening(event) for event in (*self._decisions.lasting(now), *self._objects.lasting(now))]
 
+    def ended(self, now: int) -> list[Happening]:
+        """Return the Events of what has ended by `now` without an entry. No turn may run meanwhile."""
+        return [_happening(event) for event in self._objects.elapsed(now)]
+
     def _send_events(self, entries: Sequence[Entry]) -> None:
         events = [
             event for entry in entries for told in (self._decisions, self._objects) for event in told.apply(entry)
@@ -91,9 +97,14 @@ def _guarded() -> Iterator[None]:
 async def repeat_lasting(
     reports: TurnReports, events: EventRecorder, between_turns: asyncio.Lock, now: Callable[[], int]
 ) -> None:
-    """Tell again what lasts, half an hour after it was told: the API server forgets an Event after an hour."""
+    """Tell again what lasts, half an hour after it was told: the API server forgets an Event after an hour. Between
+    these looks tell what ends by time alone."""
     while True:
-        await asyncio.sleep(LOOK_EVERY)
+        for _ in range(round(LOOK_EVERY / ENDS_EVERY)):
+            await asyncio.sleep(ENDS_EVERY)
+            async with between_turns:
+                ended = reports.ended(now())
+            events.tell(ended)
         async with between_turns:
             lasting = await asyncio.to_thread(reports.lasting, now())
         await events.repeat(lasting)

@@ -51,7 +51,7 @@ class ObjectEvents:
 
     def apply(self, entry: Entry) -> list[KubernetesEvent]:
         handler = _HANDLERS.get(type(entry.payload))
-        return (handler(self, entry.payload, entry) if handler is not None else []) + self._elapsed(entry.at)
+        return (handler(self, entry.payload, entry) if handler is not None else []) + self.elapsed(entry.at)
 
     def recall(self, entries: Iterable[Entry]) -> None:
         """Take up which ends an earlier process told: those up to its last entry. While clocks differ it told none."""
@@ -63,14 +63,26 @@ class ObjectEvents:
             heapify(self._ends)
 
     def lasting(self, now: int) -> list[KubernetesEvent]:
-        """Return the Events whose causes last at `now` (ms since the epoch), to be told again; and what has ended by
-        then without an entry."""
+        """Return the Events whose causes last at `now` (ms since the epoch), to be told again."""
         facts = self._state.facts
         pods = (pod for pod in facts.pods.values() if pod.do_not_disrupt and is_active(pod))
         told = [self._annotation(pod, now) for pod in pods]
         waiting = [name for name in self._replacements if name in facts.claims and facts.claims[name].launched]
-        lasting = [event for event in told if event is not None] + [_waits_for_readiness(name) for name in waiting]
-        return lasting + self._elapsed(now)
+        return [event for event in told if event is not None] + [_waits_for_readiness(name) for name in waiting]
+
+    def elapsed(self, now: int) -> list[KubernetesEvent]:
+        """Tell pods, once, that the duration of their do-not-disrupt annotation is over at `now` (EV-26). While the
+        clocks differ none is (ADR 9)."""
+        events: list[KubernetesEvent] = []
+        while self._ends and self._ends[0][0] <= now and not self._state.facts.clocks_differ:
+            until, uid = heappop(self._ends)
+            pod = self._state.facts.pods.get(uid)
+            if pod is None or not is_active(pod) or not self._on_ours(pod) or protected_until(pod) != until:
+                continue
+            words = f"karpenter.sh/do-not-disrupt has held its node for {pod.do_not_disrupt}, and no longer does"
+            about = _pod_reference(pod)
+            events.append(KubernetesEvent(about, NORMAL, "DoNotDisruptGracePeriodElapsed", words, (pod.uid,)))
+        return events
 
     # ── conditions ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -201,20 +213,6 @@ class ObjectEvents:
 
     def _on_ours(self, pod: Pod) -> bool:
         return pod.node in self._state.indexes.claim_by_node
-
-    def _elapsed(self, now: int) -> list[KubernetesEvent]:
-        """Tell pods that the duration of their do-not-disrupt annotation is over (EV-26). While the clocks differ none
-        is (ADR 9)."""
-        events: list[KubernetesEvent] = []
-        while self._ends and self._ends[0][0] <= now and not self._state.facts.clocks_differ:
-            until, uid = heappop(self._ends)
-            pod = self._state.facts.pods.get(uid)
-            if pod is None or not is_active(pod) or not self._on_ours(pod) or protected_until(pod) != until:
-                continue
-            words = f"karpenter.sh/do-not-disrupt has held its node for {pod.do_not_disrupt}, and no longer does"
-            about = _pod_reference(pod)
-            events.append(KubernetesEvent(about, NORMAL, "DoNotDisruptGracePeriodElapsed", words, (pod.uid,)))
-        return events
 
     def _gone(self, gone: ObjectGone, entry: Entry) -> list[KubernetesEvent]:
         if gone.kind == "pod":

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from kerf.adapters.kubernetes.events import EventRecorder, Happening
 from kerf.adapters.manager import reporting as module
 from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.adapters.manager.metrics.telemetry import Telemetry
 from kerf.adapters.manager.reporting import LogOutput, TurnReports
 from kerf.adapters.manager.settings import SettingError
+from kerf.engine.record.observations import Observation
 from kerf.engine.state.state import Facts, State
 from tests.support.lives import claim_of, in_service
 from tests.support.metrics import scraped, value
@@ -137,3 +141,33 @@ async def test_a_defect_does_not_end_what_tells(
     assert task.cancelled()
     assert written == [1, 2]
     assert "KERF605: ZeroDivisionError" in capsys.readouterr().err
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_ev26_in_a_still_cluster_the_end_of_a_grace_is_told_within_ten_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing happens, so there is no turn; the next look at what lasts is minutes away."""
+    world = in_service()
+    world.see(Observation(replace(world.pods["a"], started=world.now, do_not_disrupt="30s")))
+    reports = TurnReports(world.runtime.state, LogOutput("error", []), Telemetry(provider="kwok", state_metrics=False))
+    told: list[tuple[str, int]] = []
+    passed = 0
+
+    class Recorder(EventRecorder):
+        def __init__(self) -> None:
+            """It writes nothing."""
+
+        def tell(self, happenings: Iterable[Happening]) -> None:
+            told.extend((happening.reason, passed) for happening in happenings)
+
+    async def sleep(seconds: float) -> None:
+        nonlocal passed
+        passed += round(seconds)
+        if passed > module.LOOK_EVERY / 2:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    with pytest.raises(asyncio.CancelledError):
+        await module.repeat_lasting(reports, Recorder(), asyncio.Lock(), lambda: world.now + 1_000 * passed)
+    assert told == [("DoNotDisruptGracePeriodElapsed", 30)]

@@ -238,14 +238,15 @@ def test_ev26_d12_a_process_that_begins_later_tells_the_end_if_it_still_is_one(
     assert ("DoNotDisruptGracePeriodElapsed" in reasons) == told_of
 
 
-def test_ev26_d12_in_a_still_cluster_the_end_is_told_with_what_lasts() -> None:
-    """No entry comes for hours: whoever looks at what lasts finds it, once."""
+def test_ev26_d12_in_a_still_cluster_the_end_is_told_without_an_entry() -> None:
+    """None comes for hours: whoever looks at what has ended finds it, once."""
     world = lives.in_service()
     world.see(Observation(replace(world.pods["a"], started=world.now, do_not_disrupt="30s")))
     events = ObjectEvents(world.runtime.state)
     assert [event.reason for event in events.lasting(world.now + 29_000)] == ["DoNotDisruptUntil"]
-    assert [event.reason for event in events.lasting(world.now + 30_000)] == ["DoNotDisruptGracePeriodElapsed"]
-    assert events.lasting(world.now + 60_000) == []
+    assert events.elapsed(world.now + 29_000) == []
+    assert [event.reason for event in events.elapsed(world.now + 30_000)] == ["DoNotDisruptGracePeriodElapsed"]
+    assert (events.elapsed(world.now + 60_000), events.lasting(world.now + 60_000)) == ([], [])
 
 
 def test_ev24_ev26_what_was_told_is_not_told_again_by_the_next_process() -> None:
