@@ -210,6 +210,8 @@ class DisruptionLines:
         """Log a claim that goes without a command: what leaves no choice. A move has its own line; what somebody else
         deletes is no disruption."""
         lines = self._deadline(event.claim, event.deadline, entry)
+        if isinstance(event, ev.ReasonRaised):  # its command no longer brings it about
+            self._leaves(event.claim)
         if event.why in BUDGET_REASONS or is_deletion(event.why):
             return lines
         message = "deleting unhealthy node" if event.why == DisruptionReason.UNHEALTHY else "disrupting node(s)"

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.labels import EC2NODECLASS
 from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim.state_table import DRAINING
 from kerf.engine.record.claim_events import Tainted
 from kerf.engine.record.decisions import Decision, Move, MoveStepResult, ProposedMovesResult, StaticResult
 from kerf.engine.record.observations import (
@@ -18,6 +19,7 @@ from kerf.engine.record.observations import (
     EffectAnswered,
     InputRefused,
     LaunchAnswered,
+    NodeClaimDeletionSeen,
     ObjectGone,
     Observation,
 )
@@ -241,6 +243,20 @@ def test_lg2_a_command_that_is_over_is_a_debug_line() -> None:
     told = messages(world)
     assert told.count(("INFO", "disrupting node(s)")) == 1
     assert told.count(("DEBUG", "command succeeded")) == 1
+
+
+def test_lg2_a_command_whose_node_goes_for_a_stronger_reason_has_not_succeeded() -> None:
+    """Its replacement is still on its way."""
+    world = half_empty()
+    claim = claim_of(world)
+    decide(world)
+    world.answer_all()
+    show_taint(world)
+    world.see(Observation(NodeClaimDeletionSeen(claim.name, "kubectl")))
+    assert claim.state == DRAINING
+    told = messages(world)
+    assert told.count(("INFO", "disrupting node(s)")) == 1
+    assert ("DEBUG", "command succeeded") not in told
 
 
 def test_lg3_a_command_that_fails_is_an_error_line() -> None:
