@@ -88,6 +88,8 @@ class DisruptionEvents:
             node = [self._objects.node_of(verdict.claim)]
             return events_about(node, WARNING, "NodeRepairBlocked", text, window=15 * MINUTE)
         drifted = known is not None and known.drift is not None and code in NO_DESTINATION  # D-64
+        if "pod" in verdict.reason.params and not self._named_pods(verdict):
+            return []  # it is another node's: their move was given up for it. The next pass says what keeps this one
         if drifted or code in BLOCKS_ANY_DISRUPTION:
             text, key = f"Cannot disrupt {{kind}}: {why}", why if "pod" in verdict.reason.params else code
             return events_about(about, NORMAL, "DisruptionBlocked", text, key) + self._blockers(verdict)
@@ -98,15 +100,19 @@ class DisruptionEvents:
     def _blockers(self, verdict: Verdict) -> list[KubernetesEvent]:
         """Tell the pod that blocks its node's disruption, and the PodDisruptionBudgets that do: their owners can do
         something about it."""
-        node, params = self._objects.node_of(verdict.claim), verdict.reason.params
-        if node is None or "pod" not in params:
+        node, named = self._objects.node_of(verdict.claim), verdict.reason.params.get("budgets")
+        if node is None or "pod" not in verdict.reason.params:
             return []
-        here = (self._state.facts.pods[uid] for uid in self._state.indexes.pods_by_node.get(node.name, ()))
-        pods = [self._objects.pod(pod.uid) for pod in here if pod.key == params["pod"]]
-        named = params.get("budgets")
+        pods = [self._objects.pod(uid) for uid in self._named_pods(verdict)]
         budgets = [self._objects.pod_disruption_budget(key) for key in named] if isinstance(named, list) else []
         text = escaped(f"It keeps node {node.name} from being disrupted: {sentence(verdict.reason)}")
         return events_about([*pods, *budgets], NORMAL, "DisruptionBlocked", text, node.name)
+
+    def _named_pods(self, verdict: Verdict) -> list[str]:
+        """Return the pod that a verdict names, if it is on the verdict's node."""
+        node, pods = self._objects.node_of(verdict.claim), self._state.facts.pods
+        here = self._state.indexes.pods_by_node.get(node.name, ()) if node is not None else ()
+        return [uid for uid in here if pods[uid].key == verdict.reason.params["pod"]]
 
     # ── budgets ─────────────────────────────────────────────────────────────────────────────────────────────
 

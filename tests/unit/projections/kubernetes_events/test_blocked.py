@@ -116,11 +116,23 @@ def test_ev1_another_pod_that_blocks_is_told_though_one_was_told_a_moment_ago() 
     world = half_empty()
     events, last, name = DecisionEvents(world.runtime.state), world.store.entries[-1], claim_of(world).name
     keys = []
-    for pod in PODS[:2]:
+    for pod in PODS[3:]:
         why = Reason("pod-do-not-disrupt", {"pod": f"default/{pod}"})
         found = events.apply(replace(last, payload=decided(Verdict(name, "consolidation", "keep", why))))
         keys += [event.key for event in found if event.about.kind == "Node"]
     assert len(keys) == len(set(keys)) == 2
+
+
+def test_ev1_d30_a_pod_of_another_node_blocks_none() -> None:
+    """A move of two nodes that is given up for a pod of one says so of both. Node `n2` was told to be blocked by a pod
+    that runs on `n1`, and the pod's PodDisruptionBudget that it keeps `n2`."""
+    world = two_nodes()
+    why = Reason("pod-do-not-disrupt", {"pod": "default/a"})
+    verdicts = tuple(Verdict(claim, "consolidation", "keep", why) for claim in world.runtime.state.facts.claims)
+    events, last = DecisionEvents(world.runtime.state), world.store.entries[-1]
+    found = events.apply(replace(last, payload=Decision("moves", 1, 1, 1, "", ProposedMovesResult(verdicts=verdicts))))
+    told_of = [(event.about.kind, event.about.name) for event in found if event.about.kind != "NodeClaim"]
+    assert told_of == [("Node", "n1"), ("Pod", "a")]
 
 
 def test_d59_d67_a_node_of_a_static_nodepool_has_no_event_of_consolidation() -> None:
