@@ -89,7 +89,7 @@ class ObjectEvents:
     def _reached(self, event: Reached, entry: Entry) -> list[KubernetesEvent]:
         """Tell that a claim reached a state (L-459)."""
         about, (kind, status, reason) = _claim_reference(event.claim), reached(event)
-        events = [_transition(about, kind, "Unknown", status, reason)]
+        events = [_transition(about, kind, "Unknown", status, reason, reason if status != "True" else "")]  # C-5
         if isinstance(event, ev.Initialized):
             self._replacements.pop(event.claim, None)
             events.append(_transition(about, "Ready", "Unknown", "True", "Ready"))

@@ -24,7 +24,7 @@ TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 Reached = Launched | Registered | Initialized | Drained | VolumesDetached
 """Ends the time in which the condition of its name is Unknown."""
 WAITING, WAITING_WORDS = "AwaitingReconciliation", "object is awaiting reconciliation"
-ELAPSED = "TerminationGracePeriodElapsed"
+AWAITING_VOLUMES, ELAPSED = "AwaitingVolumeDetachment", "TerminationGracePeriodElapsed"
 _MAX_LAUNCH_ERROR = 300  # characters of a launch error (L-155)
 CREATE_ERRORS = LAUNCH_REASONS | {"NoLaunchableOffer", "NodeClassReadinessUnknown"}
 """Codes of failed launches that are reasons of their own (L-154, A-299 to A-313). Any other is LaunchFailed (L-155)."""
@@ -164,21 +164,21 @@ def goes_for(why: str, detail: str) -> tuple[str, str]:
 
 
 def _drained(claim: NodeClaim) -> Condition | None:
-    """The condition Drained (C-4)."""
+    """The condition Drained. While it is Unknown its reason is also its message (C-4, D-146)."""
     if claim.drained:
         return Condition("Drained", TRUE, "Drained", since=claim.drained)
-    return Condition("Drained", UNKNOWN, "Draining", "", claim.drain_started) if claim.drain_started else None
+    return Condition("Drained", UNKNOWN, "Draining", "Draining", claim.drain_started) if claim.drain_started else None
 
 
 def _detached(claim: NodeClaim) -> Condition | None:
-    """The condition VolumesDetached (C-5)."""
+    """The condition VolumesDetached. Unless it is True its reason is also its message (C-5)."""
     if not claim.drained:
         return None
     kind = "VolumesDetached"
     if claim.volumes and not claim.detached:
-        return Condition(kind, UNKNOWN, "AwaitingVolumeDetachment", "", claim.drained)
+        return Condition(kind, UNKNOWN, AWAITING_VOLUMES, AWAITING_VOLUMES, claim.drained)
     if claim.volumes and claim.deadline is not None and claim.detached >= claim.deadline:  # D-156
-        return Condition(kind, FALSE, ELAPSED, "", claim.detached)
+        return Condition(kind, FALSE, ELAPSED, ELAPSED, claim.detached)
     return Condition(kind, TRUE, kind, since=claim.detached or claim.drained)
 
 

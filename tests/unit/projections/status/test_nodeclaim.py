@@ -7,11 +7,14 @@ import pytest
 from kerf.adapters.kubernetes.objects.stale_nodeclaims import StaleNodeClaims
 from kerf.engine.disruption.cluster_from_state import NEVER
 from kerf.engine.model.kubernetes.pods import Taint
-from kerf.engine.record.observations import LaunchAnswered, Observation
-from kerf.projections.status.nodeclaim import claim_conditions
+from kerf.engine.model.kubernetes.volumes import VolumeAttachment
+from kerf.engine.record.observations import LaunchAnswered, ObjectGone, Observation
+from kerf.projections.kubernetes_events.object_events import ObjectEvents
+from kerf.projections.status.nodeclaim import ELAPSED, claim_conditions
 from tests.support import lives
 from tests.support.lives import PROVIDER, UNREGISTERED, claim_of
 from tests.support.world import World
+from tests.support.worlds.drain import drain, put, serving
 
 
 def shown(world: World, later: int = 0) -> dict[str, tuple[str, str]]:
@@ -101,6 +104,29 @@ def test_c4_to_c6_the_way_out_is_told_step_by_step() -> None:
     assert "InstanceTerminating" not in shown(world)
     world.answer_all()
     assert shown(world)["InstanceTerminating"] == ("True", "InstanceTerminating")
+
+
+def test_c4_c5_d146_d156_until_it_is_true_a_step_of_the_way_out_says_its_reason_as_its_message() -> None:
+    world = serving(termination_grace_period=60_000)
+    world.see(Observation(VolumeAttachment("attachment", "n1", "pv-1")))
+    pod = put(world, "kept", do_not_disrupt="true")
+    drain(world)
+    assert message(world, "Drained") == ("Unknown", "Draining", "Draining")
+    world.see(Observation(ObjectGone("pod", pod.uid)))
+    world.after(5_000)
+    assert message(world, "Drained") == ("True", "Drained", "")
+    assert message(world, "VolumesDetached") == ("Unknown", *2 * ("AwaitingVolumeDetachment",))
+    events = ObjectEvents(world.runtime.state)
+    world.after(60_000)
+    assert message(world, "VolumesDetached") == ("False", *2 * ("TerminationGracePeriodElapsed",))
+    told = [event.message for entry in world.runtime.new_entries for event in events.apply(entry)]
+    assert any(text.endswith(f"Unknown -> False, Reason: {ELAPSED}, Message: {ELAPSED}") for text in told)
+
+
+def message(world: World, kind: str) -> tuple[str, str, str]:
+    conditions = claim_conditions(claim_of(world), world.runtime.state, world.now)
+    (found,) = [(c.status, c.reason, c.message) for c in conditions if c.type == kind]
+    return found
 
 
 def test_c6_an_instance_that_takes_its_time_is_terminating_all_the_while() -> None:
