@@ -174,9 +174,11 @@ class DecisionEvents:
     # ── disruption and drains ───────────────────────────────────────────────────────────────────────────────
 
     def _tainted(self, event: ev.Tainted | ev.ReasonRaised, entry: Entry) -> list[KubernetesEvent]:
-        """Tell when the node's time ends, and that an interruption is why it goes (A-362, L-461)."""
-        deadline = self._drain.deadline(event.claim, event.deadline)
-        if event.why != DisruptionReason.INTERRUPTED:
+        """Tell when the node's time ends, and that an interruption is why it goes, unless it was going already (A-362,
+        L-461)."""
+        deadline, claim = self._drain.deadline(event.claim, event.deadline), self._state.facts.claims.get(event.claim)
+        drained = claim is not None and 0 < claim.drain_started < entry.at
+        if event.why != DisruptionReason.INTERRUPTED or drained:
             return deadline
         text = "Interruption triggered termination for the {kind}"
         return deadline + events_about(self._objects.both(event.claim), WARNING, "TerminatingOnInterruption", text)

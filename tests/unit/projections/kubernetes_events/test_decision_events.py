@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.claim_events import PodEvicted
 from kerf.engine.record.decisions import Decision, EvictPod, LifecycleResult
-from kerf.engine.record.observations import EffectAnswered, InterruptionSeen, LaunchAnswered, Observation
+from kerf.engine.record.observations import (
+    EffectAnswered,
+    InterruptionSeen,
+    LaunchAnswered,
+    NodeClaimDeletionSeen,
+    Observation,
+)
 from kerf.projections.kubernetes_events.decision_events import DecisionEvents
 from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent
 from kerf.projections.kubernetes_events.events_by_code import BLOCKS_ANY_DISRUPTION, BLOCKS_CONSOLIDATION
 from kerf.projections.prose.reasons import sentence
 from tests.support.events import told
+from tests.support.lives import decide, half_empty, show_taint
 from tests.support.simulation.run import HOUR, Run, scale, workshop
 from tests.support.world import World
 
@@ -100,6 +108,23 @@ def test_a_362_the_termination_is_told_once_however_often_it_is_interrupted() ->
     named = [event.reason for event in told(world, since) if event.about.kind == "NodeClaim"]
     assert named.count("TerminatingOnInterruption") == 1
     assert {"SpotInterrupted", "SpotRebalanceRecommendation", "InstanceStopping"} <= set(named)
+
+
+@pytest.mark.parametrize("drains", [True, False])
+def test_a_362_what_goes_already_is_not_told_to_go_for_an_interruption(drains: bool) -> None:
+    """It is told of the interruption itself. A node that waits for its replacement does not go yet: both."""
+    world = half_empty()
+    decide(world)
+    if drains:
+        world.see(Observation(NodeClaimDeletionSeen(next(iter(world.runtime.state.facts.claims)), "kubectl")))
+        world.answer_all()
+        show_taint(world)
+        world.after(1_000)
+    since = world.runtime.state.facts.position
+    world.see(Observation(InterruptionSeen("m-1", "spot_interrupted", "i-1")))
+    named = {event.reason for event in told(world, since) if event.about.kind == "Node"}
+    assert "SpotInterrupted" in named
+    assert ("TerminatingOnInterruption" in named) != drains
 
 
 def test_a_356_advice_to_rebalance_ends_nothing() -> None:
