@@ -27,6 +27,7 @@ from kerf.projections.kubernetes_events.events_by_code import (
     BLOCKS_CONSOLIDATION,
     NO_DESTINATION,
     REJECTED_FOR,
+    WITHIN_BUDGETS,
 )
 from kerf.projections.kubernetes_events.references import References, escaped, events_about
 from kerf.projections.prose.amounts import count
@@ -52,10 +53,9 @@ class DisruptionEvents:
         short: dict[tuple[str, DisruptionReason], None] = {}
         for verdict in filter(None, map(self._to_tell, verdicts)):
             self._kept[verdict.claim, verdict.action] = verdict
-            if verdict.reason.code == DisruptionCode.BUDGET:
+            if verdict.reason.code in WITHIN_BUDGETS:  # a window may have opened since it was found to stay
                 short |= dict.fromkeys(self._short_of(verdict))
-            else:
-                events += self._stays(verdict)
+            events += self._stays(verdict)
         return events + self._blocking_budgets(short, at)
 
     def _to_tell(self, verdict: Verdict) -> Verdict | None:

@@ -51,6 +51,17 @@ NO_DESTINATION = frozenset[str]([DisruptionCode.LEFT_OVER, *NOWHERE, DisruptionC
 consolidation."""
 
 
+WITHIN_BUDGETS = frozenset[str](
+    [DisruptionCode.BUDGET, DisruptionCode.LEFT_OVER, DisruptionCode.NOT_WORTH_IT, *BLOCKS_CONSOLIDATION]
+) - {
+    DisruptionCode.CONSOLIDATE_AFTER_NEVER,
+    DisruptionCode.HOLDS_BUFFERS,
+    DisruptionCode.POLICY_WHEN_EMPTY,
+    DisruptionCode.UNKNOWN_INSTANCE_TYPE,
+}
+"""Why nodes stay that are candidates of a method, so that it looks at their budgets (D-23, D-52)."""
+
+
 REJECTED_FOR = {
     DisruptionCode.BUDGET.value: "budget",
     DisruptionCode.CHURN.value: "churn",

@@ -14,7 +14,7 @@ from kerf.engine.model.kubernetes.volumes import VolumeAttachment
 from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.projections.kubernetes_events.decision_events import DecisionEvents
 from kerf.projections.kubernetes_events.object_events import ObjectEvents
-from tests.support.lives import decide, half_empty
+from tests.support.lives import claim_of, decide, half_empty, in_service
 from tests.support.world import World, pool
 from tests.support.worlds.drain import drain, put, serving
 
@@ -143,6 +143,21 @@ def test_ev2_a_budget_that_allows_nothing_is_told_until_it_does() -> None:
     assert ("NodePool", "default", "DisruptionBlocked") in lasting(world)
     world.see(Observation(pool(budgets=(Budget("100%"),))))
     assert ("NodePool", "default", "DisruptionBlocked") not in lasting(world)
+
+
+def test_ev2_d52_a_window_that_opens_over_a_node_without_a_cheaper_one_is_told() -> None:
+    """Nothing happens when it opens, as the node could not go before. No pass looks at it."""
+    hour = 3_600_000
+    world = in_service(budgets=(Budget("0", "30 22 * * *", hour, ("Underutilized",)),))
+    world.after(5 * 60_000)
+    assert claim_of(world).verdict == "nothing-cheaper"
+    blocked = ("NodePool", "default", "DisruptionBlocked")
+    assert blocked not in lasting(world)
+    world.now += 20 * 60_000
+    assert blocked in lasting(world)
+    assert ("Node", "n1", "Unconsolidatable") in lasting(world)
+    world.now += hour
+    assert blocked not in lasting(world)
 
 
 def test_ev4_a_replacement_is_told_to_be_waited_for_until_it_is_ready() -> None:
