@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from msgspec import Struct
 
 from kerf.engine.lifecycle.reasons import LifecycleCode
@@ -10,6 +12,9 @@ from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.labels import ZONE_ID
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.effect_keys import DELETE_NODE, TERMINATE
+from kerf.engine.record import claim_events as ev
+from kerf.engine.record.entries import Entry
+from kerf.engine.state.state import State
 
 _POLICIES = {
     "WhenEmpty": "when_empty", "WhenEmptyOrUnderutilized": "when_empty_or_underutilized", "Balanced": "balanced",
@@ -44,17 +49,38 @@ class CountedClaim(Struct):
         self.why, self.detail = why, detail
 
 
-def counted_claim(claim: NodeClaim) -> CountedClaim:
-    """Return a claim of the state that a process begins with. What went before has been counted before."""
+def counted_claims(state: State, untold: Iterable[Entry]) -> dict[str, CountedClaim]:
+    """Return the claims of the state that a process begins with, by name. What went before has been counted before,
+    unless it went by entries that are `untold` yet: those of the turn in which the process took office."""
+    events: dict[str, list[object]] = {}
+    for entry in untold:
+        events.setdefault(entry.stream, []).append(entry.payload)
+    claims = state.facts.claims.items()
+    return {name: counted_claim(claim, events.get(f"nodeclaim/{name}", ())) for name, claim in claims}
+
+
+def counted_claim(claim: NodeClaim, untold: Sequence[object] = ()) -> CountedClaim:
+    """Return what is kept of one claim. `untold` are its events that are still to be counted."""
     why, leaves = claim.why, leaves_since(claim)
     if not why and (deletion := claim.effect(DELETE_NODE)) is not None:  # its instance is gone, and so is its Node soon
         why, leaves = LifecycleCode.GARBAGE_COLLECTED.value, deletion.first_asked
     return CountedClaim(
         claim.node_pool, claim.capacity_type, claim.zone, claim.node, claim.image, claim.termination_grace_period,
-        leaves, why, bool(claim.drain_started) or bool(why and why not in BUDGET_REASONS),
+        leaves, why, _went_before(claim, why, untold),
         detail=claim.interruption, zone_id=claim.labels.get(ZONE_ID, ""), in_service=bool(claim.initialized),
         ends=end.first_asked if (end := claim.effect(TERMINATE)) is not None else 0,
     )  # fmt: skip
+
+
+def _went_before(claim: NodeClaim, why: str, untold: Sequence[object]) -> bool:
+    """Whether a claim was on its way out before its untold events."""
+    drains = bool(claim.drain_started)
+    for event in reversed(untold):
+        if isinstance(event, ev.DrainStarted):
+            drains = False
+        elif isinstance(event, ev.Tainted | ev.ReasonRaised):
+            why = event.was if isinstance(event, ev.ReasonRaised) else ""
+    return drains or bool(why and why not in BUDGET_REASONS)
 
 
 def leaves_since(claim: NodeClaim) -> int:

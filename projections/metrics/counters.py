@@ -51,7 +51,7 @@ from kerf.engine.record.observations import (
 from kerf.engine.state.moves import WITHDRAWN, WITHDRAWN_WITHOUT_HOLD
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.drain_events import BY_FORCE
-from kerf.projections.metrics.counted_claims import CountedClaim, counted_claim, disruption_labels
+from kerf.projections.metrics.counted_claims import CountedClaim, counted_claims, disruption_labels
 from kerf.projections.metrics.counter_definitions import COUNTER_DEFINITIONS, KERFS_OWN, PREFIX
 from kerf.projections.metrics.families import Family
 from kerf.projections.metrics.lone_nodes import LoneNodes
@@ -72,9 +72,9 @@ _INSTANCE_STATUSES = {
 
 class RecordCounters:
     """Counts the record. `apply` each entry, in order; `families` returns the metrics. `provider` is "kwok" or
-    "aws"."""
+    "aws". `untold` are entries that `state` has already, and that are still to be applied."""
 
-    def __init__(self, state: State, provider: str) -> None:
+    def __init__(self, state: State, provider: str, untold: Sequence[Entry] = ()) -> None:
         self._state, self.provider, self._observes = state, provider, state.facts.settings.observe
         self._families = {
             name: Family(("kerf_" if name in KERFS_OWN else PREFIX) + name, kind, text, labels, bounds)
@@ -82,7 +82,7 @@ class RecordCounters:
         }
         for method in ("single", "multi"):
             self._families["voluntary_disruption_consolidation_timeouts_total"].inc(method, by=0)
-        self._claims = {name: counted_claim(claim) for name, claim in state.facts.claims.items()}
+        self._claims = counted_claims(state, untold)
         self._pools = dict(state.facts.pools)
         buffers = {buffer.key: buffer.uid for buffer in state.facts.buffers.values()}
         self._waiting_pods = WaitingPods(self._took, state.facts.pods.values(), state.facts.at, buffers)

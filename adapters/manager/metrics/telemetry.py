@@ -62,9 +62,9 @@ class Telemetry:
         self._reading = position, last
 
     def record_is_read(self, runtime: Runtime) -> None:
-        """Metrics are counted from here on."""
+        """Metrics are counted from here on, and from the turn in which the process took office."""
         self._reading = None
-        self._metrics = RecordCounters(runtime.state, self._provider)
+        self._metrics = RecordCounters(runtime.state, self._provider, runtime.new_entries)
         self._conditions = ConditionMetrics(runtime.state, self._provider)
 
     def recall(self, plan: Entry) -> None:

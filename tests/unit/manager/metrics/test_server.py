@@ -20,6 +20,7 @@ from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.record.errors import StoreFull
 from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.engine.runtime.runtime import Runtime
+from tests.support.lives import in_service
 from tests.support.metrics import scraped, value
 from tests.support.world import NODE_CLASS, World
 
@@ -252,3 +253,20 @@ async def test_scrapers_of_one_moment_share_one_text(monkeypatch: pytest.MonkeyP
     texts = [parts[0] for parts in await asyncio.gather(*(telemetry.metrics() for _ in range(40)))]
     assert len({id(text) for text in texts}) == 1
     assert len([text for text in rendered if b"kerf_ready" in text]) == 1
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_m13_m14_what_goes_with_the_turn_in_which_a_process_takes_office_counts() -> None:
+    """A claim that expires while no process runs. It was taken for one that had been counted before. The process after
+    that one counts it no more."""
+    life = in_service(expire_after=3_600_000)
+    life.now += 3_600_000
+    for times in (1, 0):
+        life.runtime = life.start()
+        telemetry = Telemetry(provider="kwok", state_metrics=False)
+        telemetry.record_is_read(life.runtime)
+        telemetry(life.runtime.new_entries)
+        telemetry.watch(world(life.runtime))
+        found = scraped(b"".join(await telemetry.metrics()))
+        assert value(found, "karpenter_nodeclaims_disrupted_total", reason="expired") == times
+        assert value(found, "karpenter_pods_disruption_initiated_total", reason="expired") == 5 * times
