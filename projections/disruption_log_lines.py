@@ -30,6 +30,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.state.moves import ABANDONED, STARTED
 from kerf.engine.state.state import State
 from kerf.projections.forced_graces import ForcedGraces
+from kerf.projections.proposals import proposals
 from kerf.projections.prose.amounts import count
 from kerf.projections.prose.reasons import sentence
 
@@ -92,6 +93,10 @@ class DisruptionLines:
         self._deadlines = {claim.name: claim.deadline for claim in claims if claim.deadline is not None}
         self.graces.know(state)
 
+    def recall(self, entry: Entry) -> None:
+        """Take up moves that an earlier process proposed, and that are over in the state."""
+        self._proposed |= proposals(entry)
+
     def pool(self, pool: NodePool) -> None:
         self._pools[pool.name] = pool
 
@@ -103,7 +108,7 @@ class DisruptionLines:
     def passed(self, result: ProposedMovesResult, entry: Entry) -> list[Line]:
         """Log budgets that cannot be read (LG-14), what Balanced approves (LG-4), and a search that ended by its steps
         (LG-5)."""
-        proposed = {f"{entry.position}.{index}": move for index, move in enumerate(result.proposed)}
+        proposed = proposals(entry)
         self._proposed |= proposed
         lines = self._unreadable_budgets(entry)
         lines += [self._balanced(ref, move, rated, entry) for ref, move in proposed.items() for rated in move.scores]

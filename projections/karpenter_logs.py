@@ -87,6 +87,10 @@ class KarpenterLog:
             if isinstance(intent, TaintNode | DeleteNode)
         }
 
+    def recall(self, entry: Entry) -> None:
+        """Take up what an earlier process proposed."""
+        self._disruption.recall(entry)
+
     def apply(self, entry: Entry) -> list[Line]:
         self._position = entry.position
         handler = _HANDLERS.get(type(entry.payload))

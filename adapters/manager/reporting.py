@@ -23,6 +23,7 @@ from kerf.projections.karpenter_logs import KarpenterLog, line_json
 from kerf.projections.kubernetes_events.decision_events import DecisionEvents
 from kerf.projections.kubernetes_events.event import KubernetesEvent
 from kerf.projections.kubernetes_events.object_events import ObjectEvents
+from kerf.projections.proposals import proposals_that_end_with_office
 
 LOOK_EVERY = 300.0
 """Seconds between looks at what lasts. With AGAIN_AFTER this is half an hour."""
@@ -54,6 +55,9 @@ class TurnReports:
             if plan <= begin:
                 self._decisions.recall([entry])
         entries = list(store.scan(begin, end))
+        for entry in proposals_that_end_with_office(entries):
+            self._telemetry.recall(entry)
+            self._log.recall(entry)
         self._decisions.recall(entries)
         self._objects.recall(entries)
 
@@ -139,6 +143,9 @@ class LogOutput:
 
     def know(self, state: State) -> None:
         self._log.know(state)
+
+    def recall(self, entry: Entry) -> None:
+        self._log.recall(entry)
 
     def __call__(self, entries: Sequence[Entry]) -> None:
         self._write([fields for entry in entries for fields in self._log.apply(entry)])

@@ -7,7 +7,7 @@ hold. The object of an Event is looked up in the state after the turn. What is g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -50,6 +50,7 @@ from kerf.projections.kubernetes_events.refusal_events import (
     pools_without_class,
     without_spot_role,
 )
+from kerf.projections.proposals import proposals_that_end_with_office
 from kerf.projections.prose.daemonsets import daemonsets_in_words
 from kerf.projections.prose.reasons import sentence, sentences
 from kerf.projections.prose.refused_offerings import refused_in_words
@@ -70,8 +71,10 @@ class DecisionEvents:
         handler = _HANDLERS.get(type(entry.payload))
         return [shortened(event) for event in handler(self, entry.payload, entry)] if handler is not None else []
 
-    def recall(self, entries: Iterable[Entry]) -> None:
+    def recall(self, entries: Sequence[Entry]) -> None:
         """Take up what an earlier process told of these entries. What lasts of it is told again."""
+        for entry in proposals_that_end_with_office(entries):
+            self._disruption.recall_moves(entry)
         for entry in entries:
             result = entry.payload.result if isinstance(entry.payload, Decision) else None
             if isinstance(result, ProvisionResult):

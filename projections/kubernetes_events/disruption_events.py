@@ -30,6 +30,7 @@ from kerf.projections.kubernetes_events.events_by_code import (
     WITHIN_BUDGETS,
 )
 from kerf.projections.kubernetes_events.references import References, escaped, events_about
+from kerf.projections.proposals import proposals
 from kerf.projections.prose.amounts import count
 from kerf.projections.prose.reasons import sentence
 
@@ -70,6 +71,10 @@ class DisruptionEvents:
     def recall(self, verdicts: Iterable[Verdict]) -> None:
         """Take up verdicts that an earlier process told."""
         self._kept |= {(verdict.claim, verdict.action): verdict for verdict in verdicts}
+
+    def recall_moves(self, entry: Entry) -> None:
+        """Take up moves that an earlier process proposed, and that are over in the state."""
+        self._moves |= proposals(entry)
 
     def kept(self) -> list[Verdict]:
         """Return the latest verdicts on claims that still stand."""
@@ -146,7 +151,7 @@ class DisruptionEvents:
     # ── moves ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def proposed(self, result: ProposedMovesResult, entry: Entry) -> list[KubernetesEvent]:
-        self._moves |= {f"{entry.position}.{index}": move for index, move in enumerate(result.proposed)}
+        self._moves |= proposals(entry)
         return [event for move in result.proposed for event in self._proposal(move)]
 
     def _proposal(self, move: Move) -> list[KubernetesEvent]:

@@ -58,6 +58,7 @@ from kerf.projections.metrics.lone_nodes import LoneNodes
 from kerf.projections.metrics.methods import EVALUATED, consolidation_type
 from kerf.projections.metrics.movable_pods import MovablePods
 from kerf.projections.metrics.waiting_pods import WaitingPod, WaitingPods, others_planned_for
+from kerf.projections.proposals import proposals
 
 _CLOUD_ERRORS = {
     "insufficient-capacity": "InsufficientCapacityError", "nodeclass-not-ready": "NodeClassNotReadyError",
@@ -99,10 +100,12 @@ class RecordCounters:
         self._families["scheduler_unschedulable_pods_count"].set(len(self._waiting_pods.unplaced), "provisioner")
         return list(self._families.values())
 
-    def recall(self, plan: Entry) -> None:
-        """Take up the latest plan, which an earlier process made: the next one may be hours away."""
-        if isinstance(plan.payload, Decision) and isinstance(plan.payload.result, ProvisionResult):
-            self._waiting_pods.recall(plan.payload.result, plan.at, others_planned_for(self._state))
+    def recall(self, entry: Entry) -> None:
+        """Take up what an earlier process decided: the latest plan, for the next one may be hours away, and moves that
+        are over in the state."""
+        self._moves |= proposals(entry)
+        if isinstance(entry.payload, Decision) and isinstance(entry.payload.result, ProvisionResult):
+            self._waiting_pods.recall(entry.payload.result, entry.at, others_planned_for(self._state))
 
     def waiting(self) -> Mapping[str, WaitingPod]:
         """Return the pods by uid that are not bound yet, or not ready yet."""
@@ -177,8 +180,7 @@ class RecordCounters:
         elif isinstance(result, StaticResult):
             self._plan(result.claims, "provisioned")
         elif isinstance(result, ProposedMovesResult):
-            for index, move in enumerate(result.proposed):
-                self._moves[f"{entry.position}.{index}"] = move
+            self._moves |= proposals(entry)
             self._weighed(result)
             if result.exhausted:
                 self._inc("voluntary_disruption_consolidation_timeouts_total", "multi")

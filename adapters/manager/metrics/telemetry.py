@@ -67,11 +67,11 @@ class Telemetry:
         self._metrics = RecordCounters(runtime.state, self._provider, runtime.new_entries)
         self._conditions = ConditionMetrics(runtime.state, self._provider)
 
-    def recall(self, plan: Entry) -> None:
-        """Take up the latest plan, which an earlier process made."""
+    def recall(self, entry: Entry) -> None:
+        """Take up what an earlier process decided."""
         if self._metrics is not None and self._conditions is not None:
-            self._metrics.recall(plan)
-            self._conditions.recall(plan)
+            self._metrics.recall(entry)
+            self._conditions.recall(entry)
 
     def watch(self, world: KubernetesController) -> None:
         self._world = world

@@ -19,10 +19,11 @@ from kerf.adapters.manager.reporting import LogOutput, TurnReports
 from kerf.adapters.manager.settings import SettingError
 from kerf.engine.record.observations import Observation
 from kerf.engine.state.state import Facts, State
-from tests.support.lives import claim_of, in_service
+from tests.support.lives import claim_of, half_empty, in_service
 from tests.support.metrics import scraped, value
 from tests.support.records import whole_life
 from tests.support.world import World
+from tests.support.worlds.drain import put
 
 
 def reports_and_entries(log: LogOutput) -> tuple[TurnReports, list[Any]]:
@@ -171,3 +172,33 @@ async def test_ev26_in_a_still_cluster_the_end_of_a_grace_is_told_within_ten_sec
     with pytest.raises(asyncio.CancelledError):
         await module.repeat_lasting(reports, Recorder(), asyncio.Lock(), lambda: world.now + 1_000 * passed)
     assert told == [("DoNotDisruptGracePeriodElapsed", 30)]
+
+
+def test_ev9_m5_lg6_a_move_that_ends_with_the_turn_of_taking_office_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It was proposed before the process began, and the state has it no more."""
+    world = half_empty()
+    world.after(10_000)
+    put(world, "held", do_not_disrupt="true")
+    world.now += 20_000
+    world.runtime = world.start()
+    telemetry = Telemetry(provider="kwok", state_metrics=False)
+    telemetry.record_is_read(world.runtime)
+    reports, told = TurnReports(world.runtime.state, LogOutput("debug", ["stdout"]), telemetry), list[str]()
+
+    class Recorder(EventRecorder):
+        def __init__(self) -> None:
+            """It writes nothing."""
+
+        def tell(self, happenings: Iterable[Happening]) -> None:
+            told.extend(happening.reason for happening in happenings)
+
+    reports.events = Recorder()
+    reports.recall(world.store)
+    reports(world.runtime.new_entries)
+    assert told.count("ConsolidationRejected") == 2, "on the Node and on the NodeClaim"
+    assert "disruption validation failed" in capsys.readouterr().out
+    assert telemetry._metrics is not None
+    found = scraped(exposition(telemetry._metrics.families()))
+    assert value(found, "karpenter_voluntary_disruption_failed_validations_total", consolidation_type="single") == 1
