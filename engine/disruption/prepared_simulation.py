@@ -97,10 +97,14 @@ class PreparedSimulations:
         self._others: dict[tuple[int, ...], PreparedSimulations] = {}  # by the types that limits leave
 
     def plan(
-        self, leaving: frozenset[str], most_claims: float, affordable: Mapping[str, int] | None = None
+        self,
+        leaving: frozenset[str],
+        most_claims: float,
+        affordable: Mapping[str, int] | None = None,
+        first_pool: str = "",
     ) -> Answer | None:
-        """The plan with these nodes gone. `most_claims`, `affordable`: as in `planner.plan`. None if it has to be made
-        from the beginning, because:
+        """The plan with these nodes gone. `most_claims`, `affordable`: as in `planner.plan`. `first_pool`: as in
+        `Problem`. None if it has to be made from the beginning, because:
 
         some nodes are no places or are settling; or they have pods that may go where others are; or nothing else keeps
         a domain known in which they are (S-129); or the limits leave other types too often.
@@ -113,7 +117,7 @@ class PreparedSimulations:
             within = self._limits(freed)
             if within != self._within:
                 other = self._other(within, freed)
-                return None if other is None else other.plan(leaving, most_claims, affordable)
+                return None if other is None else other.plan(leaving, most_claims, affordable, first_pool)
         if not self._ground.topology.keeps_domains(leaving):
             return None
         leavers = [self._leaver(node) for node in going]
@@ -123,7 +127,9 @@ class PreparedSimulations:
         for node in going:
             nodes[self._numbers[node.name]] = nodes[self._numbers[node.name]].gone()
         lines = [*(leaver.line for leaver in leavers), self._free_line]
-        planned = self._ground.plan(lines, nodes, None, most_claims, told=False, affordable=affordable)
+        planned = self._ground.plan(
+            lines, nodes, None, most_claims, told=False, affordable=affordable, first_pool=first_pool
+        )
         seen = self._free_seen or any(leaver.seen for leaver in leavers)
         counted = len(self._bound) - sum(leaver.bound for leaver in leavers) if seen else 0
         return Answer(planned, asked, len(nodes) - len(going), counted)

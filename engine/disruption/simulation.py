@@ -19,7 +19,7 @@ from kerf.engine.model.labels import RESERVED
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Placement
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
-from kerf.engine.scheduling.planner import plan, usable_pools
+from kerf.engine.scheduling.planner import MAX_POOLS_FIRST, after_equals, plan, usable_pools
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 from kerf.engine.scheduling.reasons import SchedulingCode
 
@@ -59,7 +59,7 @@ class Simulator:
         self.decided: dict[tuple[str, ...], Any] = {}  # what `consolidation.decide` says of candidates, by their names
         self._suited = prepared and suited(cluster)
         self._asked: dict[bool, PreparedSimulations] = {}
-        self._done: dict[tuple[frozenset[str], bool, bool], SimulationOutcome] = {}
+        self._done: dict[tuple[frozenset[str], bool, bool, str], SimulationOutcome] = {}
 
     def market(self, pool: str) -> Market:
         """The offerings that a NodePool may use. Raises KeyError for an unknown NodePool."""
@@ -67,23 +67,34 @@ class Simulator:
         base = self.cluster.base
         return market_of(given.catalogue, base.catalogues[given.catalogue], base.unavailable_to(given))
 
+    @cached_property
+    def other_pools_first(self) -> tuple[str, ...]:
+        """The NodePools that simulations may have first (`Problem.first_pool`), besides those that are anyway."""
+        return tuple(pool.name for pool in after_equals(self.cluster.pools))[:MAX_POOLS_FIRST]
+
     def without(
-        self, names: Iterable[str], *, consolidating: bool = True, affordable: Mapping[str, int] | None = None
+        self,
+        names: Iterable[str],
+        *,
+        consolidating: bool = True,
+        affordable: Mapping[str, int] | None = None,
+        first_pool: str = "",
     ) -> SimulationOutcome:
         """The outcome without these nodes. With `consolidating`, nodes under consolidateAfter take no pods that move
-        (D-93). `affordable`: the types, by NodePool, of which a replacement has to be; they follow from the names."""
-        key = frozenset(names), consolidating, affordable is not None
+        (D-93). `affordable`: the types, by NodePool, of which a replacement has to be; they follow from the names and
+        the `first_pool` (as in `Problem`)."""
+        key = frozenset(names), consolidating, affordable is not None, first_pool
         found = self._done.get(key)
         if found is None:
-            found = self._done[key] = self._simulate(key[0], consolidating, affordable)
+            found = self._done[key] = self._simulate(key[0], consolidating, affordable, first_pool)
         return found
 
     def _simulate(
-        self, leaving: frozenset[str], consolidating: bool, affordable: Mapping[str, int] | None
+        self, leaving: frozenset[str], consolidating: bool, affordable: Mapping[str, int] | None, first_pool: str
     ) -> SimulationOutcome:
         if not usable_pools(self.cluster.pools):
             return SimulationOutcome(failure=Reason.of(DisruptionCode.NO_USABLE_NODEPOOL))  # D-90
-        planned, asked = self._plan(leaving, consolidating, affordable)
+        planned, asked = self._plan(leaving, consolidating, affordable, first_pool)
         if planned.too_dear:
             return SimulationOutcome(too_dear=True)
         if len(planned.claims) > self._most_claims:
@@ -94,16 +105,20 @@ class Simulator:
         return SimulationOutcome(planned.claims, planned.placements)
 
     def _plan(
-        self, leaving: frozenset[str], consolidating: bool, affordable: Mapping[str, int] | None = None
+        self,
+        leaving: frozenset[str],
+        consolidating: bool,
+        affordable: Mapping[str, int] | None = None,
+        first_pool: str = "",
     ) -> tuple[Plan, tuple[PendingPod, ...]]:
         """The plan, and the pods that it is about. It uses reserved capacity while there is any; no pod waits for it
         (D-90)."""
         asked = self._simulations(consolidating)
-        answer = None if asked is None else asked.plan(leaving, self._most_claims, affordable)
+        answer = None if asked is None else asked.plan(leaving, self._most_claims, affordable, first_pool)
         if answer is not None and not _short(answer.planned):
             self._charge(answer.planned, len(answer.asked), answer.nodes, answer.bound)
             return answer.planned, answer.asked
-        problem = what_if(self.cluster, leaving, respect_settling=consolidating)
+        problem = replace(what_if(self.cluster, leaving, respect_settling=consolidating), first_pool=first_pool)
         planned = self._planned(problem, affordable)
         if _short(planned):
             without_reserved = replace(problem, unavailable=problem.unavailable | {(RESERVED, "", "")})

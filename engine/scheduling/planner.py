@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
+from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.devices import read_reference
 from kerf.engine.model.kubernetes.volumes import VolumeFacts
 from kerf.engine.model.reasons import Reason
@@ -20,7 +21,7 @@ from kerf.engine.scheduling.devices.node_devices import devices_of, node_devices
 from kerf.engine.scheduling.explain.refusals import explain_dropped
 from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.launchable.daemons import daemons
-from kerf.engine.scheduling.launchable.templates import template_of
+from kerf.engine.scheduling.launchable.templates import Template, template_of
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
 from kerf.engine.scheduling.packing.finished_claims import claim_spec, opened_claim
@@ -38,6 +39,9 @@ from kerf.engine.scheduling.topology.topology import Topology
 __all__ = ["OpenedClaim", "Plan", "plan", "usable_pools"]
 
 STRICT = "Strict"
+
+MAX_POOLS_FIRST = 4
+"""How many NodePools are tried first, of those of equal weight."""
 
 QueuedPod = tuple[PendingPod, PodClass]
 Failure = tuple[PendingPod, PodClass, tuple[Reason, ...]]
@@ -122,10 +126,11 @@ class CompiledProblem:
         *,
         told: bool = True,
         affordable: Mapping[str, int] | None = None,
+        first_pool: str = "",
     ) -> Plan:
         """Plan for the pods of these queues. `nodes`: the nodes of this problem, in their order; some may be `gone`.
         This uses up the limits of the templates and the counts of topology. `most_claims`, `told`, `affordable`: as in
-        `plan`."""
+        `plan`. `first_pool`: as in `Problem`, in place of that of this problem."""
         settings = self._problem.settings
         queues = list(queues)
         queue = [
@@ -136,7 +141,7 @@ class CompiledProblem:
         packing = Packing(
             nodes,
             self._by_domain,
-            self.templates,
+            self._in_order(first_pool),
             self._classes,
             self.topology,
             not self._strict,
@@ -168,6 +173,11 @@ class CompiledProblem:
             truncated,
             uneven=uneven,
         )
+
+    def _in_order(self, first_pool: str) -> list[Template]:
+        if not first_pool:
+            return self.templates
+        return sorted(self.templates, key=lambda each: (-each.pool.weight, each.name != first_pool))
 
     def queue_of(self, pods: Iterable[PendingPod]) -> PodQueue:
         """Sort out which pods are tried. Not tried: pods that S-42 refuses, pods whose devices are ignored or unknown
@@ -239,6 +249,13 @@ def usable_pools(pools: Iterable[PoolInput], first_pool: str = "") -> list[PoolI
     ]
     by_name = sorted(taking_part, key=lambda pool: (pool.pool.name == first_pool, pool.pool.name), reverse=True)
     return sorted(by_name, key=lambda pool: -pool.pool.weight)
+
+
+def after_equals(pools: Iterable[PoolInput]) -> list[NodePool]:
+    """The NodePools that take part, and before which others of the same weight are tried only because of their names
+    (S-63)."""
+    usable = [pool_input.pool for pool_input in usable_pools(pools)]
+    return [pool for before, pool in pairwise(usable) if pool.weight == before.weight]
 
 
 def _attach(nodes: Iterable[ExistingNode], problem: Problem, facts: VolumeFacts) -> None:

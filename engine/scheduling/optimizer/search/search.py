@@ -49,7 +49,7 @@ from kerf.engine.scheduling.optimizer.search.single_claims import SingleClaims
 from kerf.engine.scheduling.optimizer.search.size_caps import types_above_caps
 from kerf.engine.scheduling.optimizer.spread_judge import SpreadJudge
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.planner import plan, usable_pools
+from kerf.engine.scheduling.planner import MAX_POOLS_FIRST, after_equals, plan
 from kerf.engine.scheduling.pods.pod_requirements import topology_keys
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem, by_name
 
@@ -61,9 +61,6 @@ DEAR_PLAN = 4
 
 MAX_VARIANTS = 8
 """How many choices among domains of equal rank are tried."""
-
-MAX_POOLS_FIRST = 4
-"""How many NodePools are tried first, of those of equal weight."""
 
 BINDING_SHARE = 3
 """Looking for an order of binding costs one part in so many of what planning costs."""
@@ -314,10 +311,8 @@ class Search:
         Regrouping leaves these where they are, or in their domains."""
         placed = {uid: claim.claim.node_pool for claim in self.best.claims for uid in claim.claim.pods}
         tied = {placed[uid] for uid in placed.keys() - self._movable_anywhere(sorted(placed)).keys()}
-        pools = [pool_input.pool for pool_input in usable_pools(self._problem.pools)]
-        weights = {pool.weight for pool in pools if pool.name in tied}
-        first = {weight: next(pool.name for pool in pools if pool.weight == weight) for weight in weights}
-        others = [pool.name for pool in pools if pool.weight in first and pool.name != first[pool.weight]]
+        weights = {self._problem.pool_of[name].pool.weight for name in tied}
+        others = [pool.name for pool in after_equals(self._problem.pools) if pool.weight in weights]
         return (replace(self._problem, first_pool=name) for name in others[:MAX_POOLS_FIRST])
 
     def _with_other_domains(self) -> Iterator[Problem]:
