@@ -219,12 +219,12 @@ def _still_worth_it(move: Move, cluster: Cluster, others: Iterable[Move]) -> Mov
     if not _all_within_budgets(present, cluster):
         return Reason.of(DisruptionCode.BUDGET, nodepool=present[0].pool.name)
     names = [candidate.name for candidate in present]
-    options = move.replacements[0].instance_types if move.replacements else ()
+    pool, options = next(((new.node_pool, new.instance_types) for new in move.replacements), ("", ()))
     beside = with_moves(cluster, others)
     soon = too_soon(move.savings, present, fleet_of(beside), cluster.now)
     if soon is not None:
         return soon
-    outcome = simulated(Simulator(beside, prepared=False), names, len(move.replacements), options)
+    outcome = simulated(Simulator(beside, prepared=False), names, len(move.replacements), options, pool)
     if isinstance(outcome, Reason):
         return outcome
     if Rebinding(beside, move.turns).unbound(names, outcome.claims):

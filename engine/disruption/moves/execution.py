@@ -28,7 +28,7 @@ from kerf.engine.state.moves import ABANDONED, STARTED, WITHDRAWN, goes_by, repl
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
-VERSION = 23
+VERSION = 24
 
 
 class NextStep(Struct, frozen=True):
@@ -91,8 +91,8 @@ def _goes(claim: str, state: State) -> bool:
 
 
 def _is_withheld(new: PlannedClaim, given: PoolInput) -> bool:
-    """Whether launches did not give what it asks for meanwhile (D-125). The second look may have found a like node of
-    another NodePool."""
+    """Whether launches did not give what it asks for meanwhile (D-125). A move for drift may have waited for its
+    budget, and gets no second look."""
     return bool(withheld_among(Requirements.of_specs(new.requirements), given.withheld))
 
 

@@ -49,18 +49,22 @@ def still_valid(command: Command, later: Simulator) -> Reason | None:
 
 
 def simulated(
-    later: Simulator, names: Iterable[str], replacements: int, options: Iterable[str]
+    later: Simulator, names: Iterable[str], replacements: int, options: Iterable[str], node_pool: str = ""
 ) -> SimulationOutcome | Reason:
-    """The outcome of a new simulation, or how it differs from what was decided (D-110, step 2).
+    """The outcome of a new simulation, or how it differs from what was decided (D-110, step 2). `node_pool`: the
+    NodePool that is to launch the replacement; "": whichever it is.
 
     In the controller nodes under consolidateAfter take the pods of nodes that go without a replacement: they took pods
     of the round before (unlike D-93).
     """
-    outcome = later.without(names, consolidating=bool(replacements) or not later.cluster.live)
+    consolidating = bool(replacements) or not later.cluster.live
+    outcome = later.without(names, consolidating=consolidating, first_pool=node_pool)
     if outcome.failure is not None:
         return Reason.of(DisruptionCode.SCHEDULING, why=outcome.failure.code)
     if len(outcome.claims) != replacements:
         return Reason.of(DisruptionCode.SCHEDULING, why="other-replacements", count=len(outcome.claims))
+    if node_pool and outcome.claims[0].node_pool != node_pool:
+        return Reason.of(DisruptionCode.SCHEDULING, why="other-nodepool")
     if replacements and not frozenset(options) <= frozenset(outcome.claims[0].instance_types):
         return Reason.of(DisruptionCode.SCHEDULING, why="other-instance-types")
     return outcome

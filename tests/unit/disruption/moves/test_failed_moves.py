@@ -28,7 +28,8 @@ def results(world: World, kind: type) -> list[Any]:
 
 
 def test_d110_the_nodepool_of_a_replacement_is_deleted_before_the_second_look() -> None:
-    """The simulation finds another NodePool; what was decided cannot be asked for any more."""
+    """The simulation finds another NodePool; what was decided cannot be asked for any more. Nothing looks again at a
+    move for drift."""
     world = half_empty()
     world.see(Observation(pool("preferred", weight=10)))
     world.after(10_000)
@@ -37,7 +38,9 @@ def test_d110_the_nodepool_of_a_replacement_is_deleted_before_the_second_look() 
     world.see(Observation(ObjectGone("nodepool", "preferred")))
     assert world.after(15_000) == []
     (step,) = results(world, MoveStepResult)
-    assert (step.step, step.reason.params) == ("withdrawn", {"why": "no-nodepool"})
+    assert (step.step, step.reason.params) == ("withdrawn", {"why": "other-nodepool"})
+    at_once = start("1.0", replace(move, why="drifted"), world.runtime.state, START).result
+    assert (at_once.step, at_once.reason.params) == ("withdrawn", {"why": "no-nodepool"})
     world.after(60_000)
     world.after(15_000)
     assert results(world, MoveStepResult)[-1].step == "started", "another move, with what there is"
@@ -61,7 +64,7 @@ def test_d108_a_node_that_pods_are_to_go_to_goes_before_the_move_starts() -> Non
 
 def test_d125_launches_do_not_give_the_label_of_a_replacement_before_the_second_look() -> None:
     """Found by a simulation seed: the simulation found a like node of another NodePool, and what was decided was
-    launched for a label that three launches had not given."""
+    launched for a label that three launches had not given. Nothing looks again at a move for drift."""
     world = half_empty()
     preferred = replace(
         pool("preferred", weight=10), requirements=(RequirementSpec("example.com/tier", "In", ("gold",)),)
@@ -76,7 +79,9 @@ def test_d125_launches_do_not_give_the_label_of_a_replacement_before_the_second_
     )
     assert world.after(15_000) == []
     (step,) = results(world, MoveStepResult)
-    assert (step.step, step.reason.params) == ("withdrawn", {"why": "label-not-given"})
+    assert (step.step, step.reason.params) == ("withdrawn", {"why": "other-nodepool"})
+    at_once = start("1.0", replace(move, why="drifted"), world.runtime.state, START).result
+    assert (at_once.step, at_once.reason.params) == ("withdrawn", {"why": "label-not-given"})
 
 
 def test_d117_a_candidate_that_never_shows_its_taint_does_not_keep_kerf_busy() -> None:
