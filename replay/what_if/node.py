@@ -17,7 +17,8 @@ from kerf.engine.disruption import disruption_pass, eligibility
 from kerf.engine.disruption.budgets import allowed_disruptions, empty_within_budgets
 from kerf.engine.disruption.cluster import Cluster, ClusterNode, what_if
 from kerf.engine.disruption.consolidation.balanced_policy import BALANCED, approves, pool_totals
-from kerf.engine.disruption.consolidation.commands import Command, decide, on_offer, removal
+from kerf.engine.disruption.consolidation.commands import Command, decide_for_kerf, removal
+from kerf.engine.disruption.consolidation.replacement_bound import Bound
 from kerf.engine.disruption.consolidation.sequential_search import MIN_SAVINGS
 from kerf.engine.disruption.drift import replacement
 from kerf.engine.disruption.eligibility import Candidate, find_candidates
@@ -235,22 +236,27 @@ def _pods_need(cluster: Cluster, node: ClusterNode, why: Reason) -> PodsNeed | N
     moving = _moving(cluster, node)
     simulator = Simulator(cluster)
     outcome = simulator.without([node.name])
-    claims = outcome.claims
-    instance_type, price = "", 0.0
-    if len(claims) == 1:
-        market, requirements = simulator.market(claims[0].node_pool), Requirements(claims[0].constraints)
-        offers = ((market.cheapest(name, requirements), name) for name in claims[0].instance_types)
-        cost, instance_type = min(offers, default=(math.inf, ""))
-        price, instance_type = (cost, instance_type) if math.isfinite(cost) else (0.0, "")
+    others = [simulator.without([node.name], first_pool=pool) for pool in simulator.other_pools_first]
+    cost, instance_type = min(_cheapest_type(each, simulator) for each in (outcome, *others))
+    price, instance_type = (cost, instance_type) if math.isfinite(cost) else (0.0, "")
     requests = total(cluster.shapes[pod.shape].requests for pod in moving)
     return PodsNeed(
         pods=len(moving),
         requests=requests,
         instance_type=instance_type,
         price=price,
-        nodes=len(claims),
+        nodes=len(outcome.claims),
         nowhere=_reasons_without_place(outcome, cluster, node, moving),
     )
+
+
+def _cheapest_type(outcome: SimulationOutcome, simulator: Simulator) -> tuple[float, str]:
+    """The price of the one new node, and its type; infinity for none."""
+    if len(outcome.claims) != 1:
+        return math.inf, ""
+    claim = outcome.claims[0]
+    market, requirements = simulator.market(claim.node_pool), Requirements(claim.constraints)
+    return min(((market.cheapest(name, requirements), name) for name in claim.instance_types), default=(math.inf, ""))
 
 
 def _reasons_without_place(
@@ -292,10 +298,8 @@ def _would_go_alone(cluster: Cluster, node: ClusterNode) -> WouldGo | None:
     candidate = _candidate(cluster, node, eligibility.consolidation, DisruptionReason.UNDERUTILIZED, eventual=False)
     if isinstance(candidate, Reason):
         return None
-    simulator = Simulator(cluster)
-    decided = decide(simulator, [candidate])
-    if isinstance(decided, Command) and decided.replacements:
-        decided = on_offer(decided, simulator.market(decided.replacements[0].claim.node_pool))
+    simulator = Simulator(cluster, most_claims=1)
+    decided = decide_for_kerf(simulator, [candidate], Bound(simulator).cheaper)
     if isinstance(decided, Reason) or decided.savings <= MIN_SAVINGS:
         return None
     balanced = candidate.pool.consolidation_policy == BALANCED

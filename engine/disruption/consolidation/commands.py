@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption.eligibility import Candidate, total_price
 from kerf.engine.disruption.pricing import Market
-from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.disruption.simulation import SimulationOutcome, Simulator
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.karpenter.requirements import Requirement, Requirements
 from kerf.engine.model.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
@@ -26,6 +26,11 @@ SPOT_OPTIONS = 15
 LEAST_SAVING = 1e-6
 """What a replacement saves at least, in USD per hour: a cent a year. Reserved capacity is paid for anyway. It has a
 ten-millionth of a price, so that it comes first, and one such price below another is no reason to move pods."""
+
+NOT_BY_SPOT = (DisruptionCode.SPOT_TO_SPOT_OFF, DisruptionCode.TOO_FEW_SPOT_OPTIONS)
+"""Why spot nodes are not replaced by a spot node (D-102)."""
+NOT_CHEAPER = (DisruptionCode.NOTHING_CHEAPER, DisruptionCode.MIN_VALUES, *NOT_BY_SPOT)
+"""Why nodes stay whose pods would go to a new one, which may not replace them."""
 
 DELETE, REPLACE = "delete", "replace"
 ONLY_SPOT = Requirement(CAPACITY_TYPE, False, frozenset([SPOT]))
@@ -79,28 +84,72 @@ class Cheaper(Struct, frozen=True):
     otherwise: Reason
 
 
-WhatIsCheaper = Callable[[Sequence[Candidate]], Cheaper]
+WhatIsCheaper = Callable[[Sequence[Candidate], float], Cheaper]
+"""What may replace these nodes, and costs less than so much (USD per hour)."""
 
 
-def decide(
-    simulator: Simulator, candidates: Sequence[Candidate], cheaper: WhatIsCheaper | None = None
-) -> Command | Reason:
-    """The command for exactly these nodes, or the first reason why they stay (D-98). With `cheaper` the simulation is
-    broken off as soon as they certainly stay."""
+def decide(simulator: Simulator, candidates: Sequence[Candidate]) -> Command | Reason:
+    """The command for exactly these nodes, or the first reason why they stay (D-98)."""
+    return _judged(simulator.without(candidate.name for candidate in candidates), simulator, candidates)
+
+
+def decide_for_kerf(simulator: Simulator, candidates: Sequence[Candidate], cheaper: WhatIsCheaper) -> Command | Reason:
+    """As `decide`, by kerf's own rules: what replaces nodes can be launched, and several of them are not replaced by
+    one of their own type (D-74). Of NodePools of equal weight the cheapest launches it. Simulations are broken off as
+    soon as the nodes certainly stay."""
     names = tuple(candidate.name for candidate in candidates)
     found = simulator.decided.get(names)
     if found is None:
-        found = simulator.decided[names] = _decided(simulator, candidates, cheaper)
+        found = simulator.decided[names] = _cheapest(simulator, candidates, cheaper)
     return found
 
 
-def _decided(simulator: Simulator, candidates: Sequence[Candidate], asked: WhatIsCheaper | None) -> Command | Reason:
-    cheaper = None if asked is None else asked(candidates)
-    outcome = simulator.without(
-        (candidate.name for candidate in candidates), affordable=None if cheaper is None else cheaper.types
-    )
-    if cheaper is not None and outcome.too_dear:
+def _cheapest(simulator: Simulator, candidates: Sequence[Candidate], cheaper: WhatIsCheaper) -> Command | Reason:
+    """The cheapest command with any of the NodePools of equal weight first. If there is none, the first answer says why
+    the nodes stay. So it does where another would launch a node only because a cheaper spot node may not replace these
+    (D-102): that one would replace the other, and the pods would move twice."""
+    limit = total_price(candidates)
+    first = best = _with_pool_first("", simulator, candidates, cheaper(candidates, limit))
+    if not (best.replacements if isinstance(best, Command) else best.code in NOT_CHEAPER):
+        return best
+    for pool in simulator.other_pools_first:
+        below = cheaper(candidates, limit if isinstance(best, Reason) else best.replacements[0].price)
+        if not below.types.get(pool):
+            continue
+        other = _with_pool_first(pool, simulator, candidates, below)
+        if isinstance(other, Command) and (isinstance(best, Reason) or other.savings > best.savings + LEAST_SAVING):
+            best = other
+    if isinstance(first, Reason) and first.code in NOT_BY_SPOT and isinstance(best, Command):
+        return first if _spot_price(simulator, candidates) < best.replacements[0].price else best
+    return best
+
+
+def _spot_price(simulator: Simulator, candidates: Sequence[Candidate]) -> float:
+    """What a spot node would cost that replaces these; infinity if there is none (USD per hour)."""
+    claims = simulator.without(candidate.name for candidate in candidates).claims
+    if len(claims) != 1:
+        return math.inf
+    market, requirements = simulator.market(claims[0].node_pool), Requirements(claims[0].constraints)
+    on_spot = requirements.merged([ONLY_SPOT])
+    return min((market.cheapest(name, on_spot) for name in claims[0].instance_types), default=math.inf)
+
+
+def _with_pool_first(
+    first_pool: str, simulator: Simulator, candidates: Sequence[Candidate], cheaper: Cheaper
+) -> Command | Reason:
+    names = (candidate.name for candidate in candidates)
+    outcome = simulator.without(names, affordable=cheaper.types, first_pool=first_pool)
+    if outcome.too_dear:
         return cheaper.otherwise
+    command = _judged(outcome, simulator, candidates)
+    if isinstance(command, Reason) or not command.replacements:
+        return command
+    market = simulator.market(command.replacements[0].claim.node_pool)
+    command = _on_offer(command, market)
+    return command if len(candidates) == 1 else without_same_type(command, market)
+
+
+def _judged(outcome: SimulationOutcome, simulator: Simulator, candidates: Sequence[Candidate]) -> Command | Reason:
     if outcome.failure is not None:
         return outcome.failure
     total = total_price(candidates)
@@ -175,7 +224,7 @@ def _spot_to_spot(
     return names[:least], requirements
 
 
-def on_offer(command: Command, market: Market) -> Command:
+def _on_offer(command: Command, market: Market) -> Command:
     """The command with a replacement that can be launched.
 
     Step 8 of D-98 asks for spot although none may be on offer (D-100). Then the replacement is what the pods admit, all

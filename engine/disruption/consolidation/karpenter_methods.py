@@ -15,7 +15,7 @@ from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.budgets import allowed_disruptions, within_budgets
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.balanced_policy import Totals, approves, hopeless, pool_totals
-from kerf.engine.disruption.consolidation.commands import Command, WhatIsCheaper, decide, removal, without_same_type
+from kerf.engine.disruption.consolidation.commands import Command, decide, removal, without_same_type
 from kerf.engine.disruption.eligibility import Candidate, Candidates, find_candidates
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
@@ -73,11 +73,9 @@ def longest_prefix(
     return best
 
 
-def decide_for_several(
-    simulator: Simulator, candidates: list[Candidate], cheaper: WhatIsCheaper | None = None
-) -> Command | Reason:
-    """The decision for several nodes (D-70). `cheaper`: see `decide`."""
-    tried = decide(simulator, candidates, cheaper)
+def decide_for_several(simulator: Simulator, candidates: list[Candidate]) -> Command | Reason:
+    """The decision for several nodes (D-70)."""
+    tried = decide(simulator, candidates)
     if isinstance(tried, Reason) or not tried.replacements:
         return tried
     return without_same_type(tried, simulator.market(tried.replacements[0].claim.node_pool))

@@ -72,9 +72,8 @@ class Bound:
             self._refused[names] = self._refusal(candidates)
         return self._refused[names]
 
-    def cheaper(self, candidates: Sequence[Candidate]) -> Cheaper:
-        """What may replace these nodes at most."""
-        limit = total_price(candidates)
+    def cheaper(self, candidates: Sequence[Candidate], limit: float) -> Cheaper:
+        """What may replace these nodes at most, below a price (USD per hour)."""
         pools = frozenset[str]().union(*map(self.pools_of, candidates))
         no_spot = self._no_spot_for(candidates)
         types = {

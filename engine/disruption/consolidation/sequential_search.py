@@ -22,8 +22,8 @@ from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.after_command import after
 from kerf.engine.disruption.consolidation.balanced_policy import Totals, approves, hopeless, pool_totals
 from kerf.engine.disruption.consolidation.budget_room import BudgetRoom
-from kerf.engine.disruption.consolidation.commands import Command, decide, on_offer, placed, removal, without_same_type
-from kerf.engine.disruption.consolidation.karpenter_methods import decide_for_several, longest_prefix
+from kerf.engine.disruption.consolidation.commands import Command, decide_for_kerf, placed, removal
+from kerf.engine.disruption.consolidation.karpenter_methods import longest_prefix
 from kerf.engine.disruption.consolidation.rankings import (
     Rank,
     Ranking,
@@ -269,7 +269,7 @@ class _Search:
         """The command that Karpenter's search finds: with it, the result is never dearer than Karpenter's."""
 
         def decided(candidates: list[Candidate]) -> Command | Reason:
-            return self._certain_refusal(candidates, bounds) or decide_for_several(
+            return self._certain_refusal(candidates, bounds) or decide_for_kerf(
                 self._simulator, candidates, bounds.cheaper
             )
 
@@ -319,7 +319,7 @@ class _Search:
     def _without_common_node(self, candidates: list[Candidate], bounds: Bound) -> Reason | None:
         """Why a node of the set cannot go, if pods of it need a new node that is none for the pods of others: all have
         to go onto the same one."""
-        cheaper = bounds.cheaper(candidates).types
+        cheaper = bounds.cheaper(candidates, total_price(candidates)).types
         pools = frozenset(pool for pool, types in cheaper.items() if types)
         if pools.intersection(*map(bounds.pools_of, candidates)):
             return None
@@ -335,12 +335,8 @@ class _Search:
 
     def _simulated(self, candidates: list[Candidate], bounds: Bound) -> Command | Reason:
         before = self._simulator.work
-        tried = decide(self._simulator, candidates, bounds.cheaper)
+        tried = decide_for_kerf(self._simulator, candidates, bounds.cheaper)
         self.left -= self._simulator.work - before
-        if isinstance(tried, Command) and tried.replacements:
-            market = self._simulator.market(tried.replacements[0].claim.node_pool)
-            tried = on_offer(tried, market)
-            tried = without_same_type(tried, market) if len(candidates) > 1 else tried
         if isinstance(tried, Command) and (tried.savings <= MIN_SAVINGS or not approves(tried, self._totals)):
             return Reason.of(DisruptionCode.NOT_WORTH_IT)
         return tried if isinstance(tried, Reason) else self._too_soon(tried) or tried

@@ -216,8 +216,8 @@ def test_a_node_of_the_cheapest_type_that_its_nodepool_allows_is_not_replaced() 
     given = cluster(*nodes, pools=(pool(requirements=(ON_DEMAND, sizes)),))
     bound = Bound(Simulator(given))
     candidates = {candidate.name: candidate for candidate in find_candidates(given, consolidation).chosen}
-    assert bound.cheaper([candidates["a"]]).types == {"default": 0}
-    assert bound.cheaper([candidates["b"]]).types == {"default": 1 << 1}
+    assert bound.cheaper([candidates["a"]], price("medium")).types == {"default": 0}
+    assert bound.cheaper([candidates["b"]], price("large")).types == {"default": 1 << 1}
     kept = choose_commands(given).kept
     assert {name: kept[name].code for name in kept} == {"a": "nothing-cheaper", "b": "nothing-cheaper"}
 
