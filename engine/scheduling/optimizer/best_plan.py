@@ -99,6 +99,6 @@ def _optimized(problem: Problem, first: Plan, effort: int, judge: SpreadJudge) -
         lower_bound=bounds.lower,
         unbound=rated.unbound if rated else (),
         rated=rated is not None,
-        touches=given + touches_for_rating(effort) - steps.left,
+        touches=given + touches_for_rating(effort) - steps.left - steps.back,
     )
     return TracedPlan(seated(problem, whole, taken_by), partial(trace_candidate, chosen, taken_by))

@@ -51,10 +51,10 @@ def touches_for_binding(steps: int) -> int:
 
 
 class Effort:
-    """What is left of a pass's effort, in touches."""
+    """What is left of a pass's effort, in touches, and what is kept `back` and will not be spent."""
 
     def __init__(self, touches: int) -> None:
-        self.left = touches
+        self.left, self.back = touches, 0
 
     def take(self, touches: int) -> bool:
         """Spend some touches. If there are too few left, spend nothing and return False."""
@@ -69,6 +69,7 @@ class Effort:
 
     def keep(self, most: int) -> None:
         """Leave no more than so many touches."""
+        self.back += max(0, self.left - most)
         self.left = min(self.left, most)
 
     def charge(self, touches: int) -> None:

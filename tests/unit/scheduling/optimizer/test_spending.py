@@ -79,3 +79,9 @@ def test_s208_groups_that_differ_in_labels_alone_are_planned_once(planned: list[
 def test_a_run_of_the_schedulers_model_costs_a_look_at_each_node_for_each_shape_or_scored_pod() -> None:
     work = Workloads().add("plain", 5, shape(100)).add("web", 5, spread(100))
     assert binding_touches(problem(work, ladder(4))) == 1 + 5
+
+
+@pytest.mark.parametrize("nominations", [True, False])
+def test_effort_that_the_search_for_node_sets_may_not_spend_is_not_told_as_spent(nominations: bool) -> None:
+    asked = problem(Workloads().add("web", 1, shape(300, GI)), ladder(2), nominations=nominations)
+    assert 0 < best_plan(asked, EFFORT).touches < 1_000
