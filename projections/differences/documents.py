@@ -138,10 +138,11 @@ def _node_class(seen: NodeClassSeen, known: EC2NodeClass | None) -> Document:
         else:
             spec[field] = text
     names = {image.id: image.name for image in known.status.amis} if known is not None else {}
+    images = dict.fromkeys(image.id for image in terms.images) if terms is not None else {}  # one for each use
     if known is not None:
         spec |= {camel_case(name): to_builtins(found) for name in _SELECTORS if (found := getattr(known.spec, name))}
     resolved = {
-        "amis": [f"{names[image.id]} ({image.id})" if names.get(image.id) else image.id for image in terms.images],
+        "amis": [f"{names[image]} ({image})" if names.get(image) else image for image in images],
         "subnets": list(terms.subnets),
         "securityGroups": list(terms.security_groups),
         "capacityReservations": list(terms.reservations),

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms
+from kerf.engine.model.karpenter.nodeclass_terms import Image, NodeClassTerms
 from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
 from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.daemonsets import DaemonSet
@@ -380,3 +380,16 @@ def test_a_changed_nodeclass_is_told_with_its_fields() -> None:
     assert event_sentence(changed[-1]) == (
         "NodeClass default was changed: spec.blockDeviceMappings[/dev/xvda.ebs.volumeSize] 100Gi → 200Gi"
     )
+
+
+def test_an_image_for_several_uses_is_told_once() -> None:
+    # an image that boots types with accelerators, too, stands twice in a NodeClass's status
+    world, with_accelerators = World(), RequirementSpec("karpenter.k8s.aws/instance-accelerator-count", "Exists")
+    world.prepare()
+    name = (NODE_CLASS.group, NODE_CLASS.kind, NODE_CLASS.name)
+    shared = (Image("ami-2"), Image("ami-2", (with_accelerators,)), Image("ami-3"))
+    for images in ((Image("ami-1"),), shared):
+        terms = NodeClassTerms(hash="same", images=images)
+        world.see(Observation(NodeClassSeen(*name, ready=True, terms=terms)))
+    *_, changed = (event for event in told(world.store.entries) if event.code == "nodeclass-changed")
+    assert event_sentence(changed) == "NodeClass default was changed: status.amis [ami-1] → [ami-2 ami-3]"
