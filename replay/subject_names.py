@@ -19,6 +19,9 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "decision": ("decisions",),
     "instance": ("instances",),
     "nodepool": ("nodepools", "np"),
+    "nodeclass": (
+        "nodeclasses", "ec2nodeclass", "ec2nodeclasses", "ec2nc", "ec2ncs", "kwoknodeclass", "kwoknodeclasses",
+    ),
     "poddisruptionbudget": ("poddisruptionbudgets", "pdb", "pdbs"),
     "workload": (
         "workloads", "deployment", "deployments", "deploy", "replicaset", "replicasets", "rs", "statefulset",
@@ -27,7 +30,7 @@ _KINDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _GROUPS = {
     "nodeclaim": ("karpenter.sh",), "nodepool": ("karpenter.sh",), "poddisruptionbudget": ("policy",),
-    "workload": ("apps", "batch"),
+    "nodeclass": ("karpenter.k8s.aws", "karpenter.kwok.sh"), "workload": ("apps", "batch"),
 }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from kerf.replay.record_names.named_entries import NamedEntries
 from kerf.replay.subject_names import similar_names
 
 MOST_OF_A_KIND, MOST_SAID = 12, 20
-_KINDS = ("nodepool", "poddisruptionbudget", "workload", "nodeclaim", "node", "pod")
+_KINDS = ("nodepool", "nodeclass", "poddisruptionbudget", "workload", "nodeclaim", "node", "pod")
 """Those of which there are few come first: hundreds of pods are called like their workload."""
 
 
@@ -49,6 +49,7 @@ def _all_names(store: AnyStore, named: NamedEntries | None) -> list[str]:
     known = {f"nodeclaim/{name}" for name in histories.claims}
     known |= {f"node/{name}" for name in histories.claims_of_node}
     known |= {f"nodepool/{claim.node_pool}" for claim in histories.claims.values() if claim.node_pool}
+    known |= {f"nodeclass/{name}" for name in histories.node_classes}
     known |= {f"poddisruptionbudget/{name}" for name in histories.budgets}
     known |= {f"pod/{name}" for name in histories.pods.names()}
     known |= {f"workload/{name}" for name in histories.pods.workloads()}

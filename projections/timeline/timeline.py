@@ -191,7 +191,8 @@ class Timeline:
             was_told = known[gone.kind].pop(gone.key, None)
             if was_told is None and gone.kind == "node":
                 return []  # its end was told before: by another source of an import
-            return [make_event(entry, f"{gone.kind}-gone", INFO, f"{gone.kind}/{gone.key}")]
+            name = gone.key.rpartition("/")[2]  # a NodeClass has its group and kind before it
+            return [make_event(entry, f"{gone.kind}-gone", INFO, f"{gone.kind}/{name}")]
         return self._objects.gone(gone, entry)
 
     def _claim_object(self, claim: NodeClaimObject, entry: Entry) -> list[Event]:
@@ -219,13 +220,16 @@ class Timeline:
         key = f"{node_class.group}/{node_class.kind}/{node_class.name}"
         old = self._classes.get(key)
         self._classes[key] = node_class
-        if old is not None and old.ready == node_class.ready:
-            fields = changed_fields(old, node_class, classes=self._known_classes)
-            subject = f"nodeclass/{node_class.name}"
-            return [make_event(entry, "nodeclass-changed", INFO, subject, fields=fields)] if fields else []
-        code, level = ("nodeclass-ready", INFO) if node_class.ready else ("nodeclass-not-ready", WARNING)
-        why = node_class.reason or "no reason given"
-        return [make_event(entry, code, level, f"nodeclass/{node_class.name}", reason=why)]
+        subject, turned = f"nodeclass/{node_class.name}", old is None or old.ready != node_class.ready
+        events = []
+        if old is not None:  # that it is ready now, or no longer, is told by an event of its own
+            was = replace(old, ready=node_class.ready, reason=node_class.reason) if turned else old
+            fields = changed_fields(was, node_class, classes=self._known_classes)
+            events += [make_event(entry, "nodeclass-changed", INFO, subject, fields=fields)] if fields else []
+        if turned:
+            code, level = ("nodeclass-ready", INFO) if node_class.ready else ("nodeclass-not-ready", WARNING)
+            events.append(make_event(entry, code, level, subject, reason=node_class.reason or "no reason given"))
+        return events
 
     # ── answers ────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,5 +1,5 @@
-"""Explain whatever a name stands for: a pod, workload, node, NodeClaim, NodePool, instance, PodDisruptionBudget, or a
-decision."""
+"""Explain whatever a name stands for: a pod, workload, node, NodeClaim, NodePool, NodeClass, instance,
+PodDisruptionBudget, or a decision."""
 
 from __future__ import annotations
 
@@ -8,19 +8,26 @@ from collections.abc import Callable
 from kerf.engine.record.store import Store
 from kerf.engine.state.state import State
 from kerf.replay.errors import PositionUnknown
-from kerf.replay.explain.budget import BudgetExplanation, explain_budget
 from kerf.replay.explain.claim import ClaimExplanation, explain_claim, explain_node
 from kerf.replay.explain.decision import DecisionExplanation, explain_decision
-from kerf.replay.explain.nodepool import PoolExplanation, explain_pool
 from kerf.replay.explain.pod import PodExplanation, explain_known_pod
+from kerf.replay.explain.user_objects.budget import BudgetExplanation, explain_budget
+from kerf.replay.explain.user_objects.nodeclass import NodeClassExplanation, explain_node_class
+from kerf.replay.explain.user_objects.nodepool import PoolExplanation, explain_pool
 from kerf.replay.explain.workload import WorkloadExplanation, explain_workload
-from kerf.replay.history.subjects import BUDGET, CLAIM, INSTANCE, NODE, POD, POOL, subject_at
+from kerf.replay.history.subjects import BUDGET, CLAIM, INSTANCE, NODE, NODE_CLASS, POD, POOL, subject_at
 from kerf.replay.record_names.named_entries import NamedEntries
 from kerf.replay.subject_names import kind_of
 from kerf.replay.time_travel.moments import LONGEST_NUMBER, is_position, state_at
 
 Explanation = (
-    PodExplanation | WorkloadExplanation | ClaimExplanation | PoolExplanation | BudgetExplanation | DecisionExplanation
+    PodExplanation
+    | WorkloadExplanation
+    | ClaimExplanation
+    | PoolExplanation
+    | NodeClassExplanation
+    | BudgetExplanation
+    | DecisionExplanation
 )
 _DECISION = "decision"
 
@@ -57,6 +64,8 @@ def explain(
         return explain_pool(store, histories, state, name)
     if subject.kind == BUDGET:
         return explain_budget(histories, state, name)
+    if subject.kind == NODE_CLASS:
+        return explain_node_class(state, name)
     return explain_workload(store, histories, state, name)
 
 

@@ -22,7 +22,6 @@ _OBJECTS = {
         for kind in WATCHED
         for word in (kind.name, f"{kind.name}s", *(served.plural for served in kind.served))
     },
-    **dict.fromkeys(("nodeclasses", "ec2nodeclass", "ec2nodeclasses", "kwoknodeclass", "kwoknodeclasses"), "nodeclass"),
 }
 """A word for a kind of object, as kubectl takes it → the kind in the subjects of events."""
 

@@ -43,6 +43,7 @@ from kerf.engine.record.observations import (
     InterruptionSeen,
     LaunchAnswered,
     NodeClaimDeletionSeen,
+    NodeClassSeen,
     ObjectGone,
     RecordStarted,
 )
@@ -150,6 +151,7 @@ class Histories:
         self.moves: dict[str, MoveHistory] = {}
         self.resized: dict[str, tuple[int, Reason]] = {}  # claim → the decision that found it one too many, and why
         self.node_pools: dict[str, int] = {}  # every NodePool ever seen → the position where it was seen first
+        self.node_classes: dict[str, int] = {}  # the same of every NodeClass
         self.ended_pools: dict[str, list[Entry]] = {}  # NodePool → the entries that say that it is gone
         self.imported: Imported | None = None  # what the record was made of, if kerf did not write it itself
         self.buffers: dict[str, CapacityBuffer] = {}
@@ -167,6 +169,8 @@ class Histories:
             self.nodes.setdefault(entry.payload.name, entry.position)
         elif isinstance(entry.payload, NodePool):
             self.node_pools.setdefault(entry.payload.name, entry.position)
+        elif isinstance(entry.payload, NodeClassSeen):
+            self.node_classes.setdefault(entry.payload.name, entry.position)
         elif isinstance(entry.payload, CapacityBuffer):
             self.buffers[entry.payload.uid] = entry.payload
             self.changes.buffers.append((entry.position, entry.payload))

@@ -70,6 +70,7 @@ def _up_to(whole: Histories, named: NamedEntries) -> Histories:
     found.moves = {ref: _move_up_to(whole, move, until) for ref, move in whole.moves.items() if move.position <= until}
     found.resized = {name: (position, why) for position, name, why in changes.resized if position <= until}
     found.node_pools = {name: position for name, position in whole.node_pools.items() if position <= until}
+    found.node_classes = {name: position for name, position in whole.node_classes.items() if position <= until}
     for pool, ends in whole.ended_pools.items():
         if ends[0].position <= until:
             found.ended_pools[pool] = [entry for entry in ends if entry.position <= until]

@@ -1,4 +1,5 @@
-"""Which events belong to the story of a pod, workload, node, claim, NodePool or PodDisruptionBudget."""
+"""Which events belong to the story of a pod, workload, node, claim, NodePool, NodeClass or
+PodDisruptionBudget."""
 
 from __future__ import annotations
 

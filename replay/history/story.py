@@ -1,5 +1,5 @@
-"""Tell the story of one pod, workload, node, claim, NodePool or PodDisruptionBudget: what happened to it, what brought
-that about, and what came of it, in order."""
+"""Tell the story of one pod, workload, node, claim, NodePool, NodeClass or PodDisruptionBudget: what happened to it,
+what brought that about, and what came of it, in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find what a name stands for in a record: a pod, workload, node, NodeClaim, NodePool, instance or
+"""Find what a name stands for in a record: a pod, workload, node, NodeClaim, NodePool, NodeClass, instance or
 PodDisruptionBudget."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kerf.replay.record_names.named_entries import NamedEntries
 from kerf.replay.subject_names import kind_of, similar_names, unknown_subject
 
 CLAIM, NODE, POD, INSTANCE, POOL, WORKLOAD = "nodeclaim", "node", "pod", "instance", "nodepool", "workload"
-BUDGET = "poddisruptionbudget"
+BUDGET, NODE_CLASS = "poddisruptionbudget", "nodeclass"
 MAX_MEANINGS_SHOWN = 5
 """At most so many of the things are named that a name may stand for."""
 
@@ -111,7 +111,7 @@ def subject_at(
 
 def kind_words(kinds: Iterable[str]) -> str:
     """Name kinds as a message does."""
-    words = [{CLAIM: "NodeClaim", POOL: "NodePool", BUDGET: "PodDisruptionBudget"}.get(kind, kind) for kind in kinds]
+    words = [_WORDS.get(kind, kind) for kind in kinds]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]} called"
 
 
@@ -121,6 +121,7 @@ def _exactly(histories: Histories, kind: str, name: str) -> bool:
     return bool(histories.pods.of_workload(name)) if kind == WORKLOAD else name in _NAMES[kind](histories)
 
 
+_WORDS = {CLAIM: "NodeClaim", POOL: "NodePool", BUDGET: "PodDisruptionBudget", NODE_CLASS: "NodeClass"}
 _CALLED: dict[str, Callable[[Histories, str], list[str]]] = {
     POD: lambda histories, name: histories.pods.keys_called(name),
     WORKLOAD: lambda histories, name: histories.pods.workloads_called(name),
@@ -135,6 +136,7 @@ _NAMES: dict[str, Callable[[Histories], Iterable[str]]] = {
     POOL: lambda histories: histories.node_pools,
     WORKLOAD: lambda histories: histories.pods.workloads() | histories.pods.controllers(),
     BUDGET: lambda histories: histories.budgets,
+    NODE_CLASS: lambda histories: histories.node_classes,
 }
 KINDS = tuple(_NAMES)
 """The kinds in the order in which a name without one is looked for."""

@@ -16,7 +16,7 @@ MAX_DECISIONS = 20
 
 
 def _kinds() -> dict[str, dict[str, None]]:
-    kinds = ("nodeclaim", "node", "nodepool", "workload", "pod", "instance", "poddisruptionbudget")
+    kinds = ("nodeclaim", "node", "nodepool", "workload", "pod", "instance", "poddisruptionbudget", "nodeclass")
     return {kind: {} for kind in kinds}
 
 

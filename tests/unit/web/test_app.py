@@ -293,7 +293,9 @@ def test_search_finds_that_first_of_which_there_is_little(page: TestClient) -> N
     """Pods are called like their workload and NodePool: hundreds of them would hide these."""
     found = get(page, "search", {"q": "def"}).json()
     kinds = [kind for kind, _ in groupby(name["kind"] for name in found if not name["text"])]
-    assert kinds == [kind for kind in ("nodepool", "workload", "nodeclaim", "node", "pod") if kind in kinds]
+    assert kinds == [
+        kind for kind in ("nodepool", "nodeclass", "workload", "nodeclaim", "node", "pod") if kind in kinds
+    ]
     assert {"nodepool", "nodeclaim", "pod"} <= set(kinds)
 
 

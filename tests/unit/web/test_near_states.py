@@ -197,7 +197,7 @@ def test_the_names_of_a_record_are_read_once_and_again_when_it_grows(
         first, again, other = (
             asyncio.run(opened.ask(partial(searching.search, q=text))) for text in ("default", "default", "defualt")
         )
-        assert [found.kind for found in first][:2] == ["nodepool", "nodeclaim"]
+        assert [found.kind for found in first][:3] == ["nodepool", "nodeclass", "nodeclaim"]
         assert again == first
         assert other
         assert read == [opened.store.last_position()]

@@ -13,9 +13,9 @@ from kerf.engine.errors import InputError
 _Name = Annotated[
     str,
     Parameter(
-        help="A pod, workload, node, NodeClaim, NodePool, PodDisruptionBudget or instance id, alone or with its kind "
-        "before it, as kubectl takes it: web-1, default/web-1, deploy/web, node/ip-10-0-1-2, np/default, pdb/web; or "
-        "decision/POSITION.",
+        help="A pod, workload, node, NodeClaim, NodePool, NodeClass, PodDisruptionBudget or instance id, alone or "
+        "with its kind before it, as kubectl takes it: web-1, default/web-1, deploy/web, node/ip-10-0-1-2, "
+        "np/default, ec2nodeclass/default, pdb/web; or decision/POSITION.",
         completer=candidates.subjects,
     ),
 ]
@@ -34,6 +34,7 @@ def explain(record: Record, name: _Name, rest: _Rest = "", /, *, at: AsOf = "end
         kerf explain record.kerf deploy/web
         kerf explain record.kerf node ip-10-0-1-2 --at 10:00
         kerf explain record.kerf nodepool/default
+        kerf explain record.kerf ec2nodeclass/default
         kerf explain record.kerf pdb/default/web
         kerf explain record.kerf i-0123456789abcdef0
         kerf explain record.kerf decision 1234 --json
@@ -73,5 +74,11 @@ def _with_kind(kind: str, name: str) -> str:
     return f"{kind}/{name}" if name else kind
 
 
-_BARE_KINDS = ("pod", "node", "nodeclaim", "nodepool", "decision", "workload", "instance", "poddisruptionbudget", "pdb")
-_HINT = "kerf explain RECORD NAME, or KIND NAME: pod, workload, node, nodeclaim, nodepool, pdb, instance, decision"
+_BARE_KINDS = (
+    "pod", "node", "nodeclaim", "nodepool", "nodeclass", "ec2nodeclass", "decision", "workload", "instance",
+    "poddisruptionbudget", "pdb",
+)  # fmt: skip
+_HINT = (
+    "kerf explain RECORD NAME, or KIND NAME: pod, workload, node, nodeclaim, nodepool, nodeclass, pdb, instance, "
+    "decision"
+)

@@ -21,12 +21,13 @@ def story(record: Record, name: _Name, rest: _Rest = "", /, *, at: Until = "end"
         kerf story record.kerf default/web-1
         kerf story record.kerf default-x7k2m
         kerf story record.kerf nodepool/default
+        kerf story record.kerf ec2nodeclass/default
         kerf story record.kerf ip-10-0-1-2 --json
 
     Parameters
     ----------
     name
-        A pod, workload, node, NodeClaim, NodePool, PodDisruptionBudget or instance id, alone or after its kind.
+        A pod, workload, node, NodeClaim, NodePool, NodeClass, PodDisruptionBudget or instance, bare or after its kind.
     rest
         The name, where its kind stands before it: node ip-10-0-1-2.
     json

@@ -7,7 +7,7 @@ from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, some
 from kerf.projections.prose.amounts import count, duration, moment
 from kerf.projections.prose.few_words import few_words
-from kerf.replay.explain.budget import GONE, BudgetExplanation, HeldNode
+from kerf.replay.explain.user_objects.budget import GONE, BudgetExplanation, HeldNode
 
 
 def budget_text(printer: Printer, explained: BudgetExplanation) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kerf.adapters.cli.render.explain.budget import budget_text
 from kerf.adapters.cli.render.explain.claim import claim_text
 from kerf.adapters.cli.render.explain.decision import decision_text
+from kerf.adapters.cli.render.explain.node_class import node_class_text
 from kerf.adapters.cli.render.explain.not_asked import condition_words
 from kerf.adapters.cli.render.explain.pod import pod_text
 from kerf.adapters.cli.render.output import Printer
@@ -16,12 +17,13 @@ from kerf.projections.prose.amounts import count, dollars, duration, moment
 from kerf.projections.prose.daemonsets import daemonsets_in_words
 from kerf.projections.prose.few_words import few_words
 from kerf.projections.prose.reasons import sentence
-from kerf.replay.explain.budget import BudgetExplanation
 from kerf.replay.explain.claim import ClaimExplanation
 from kerf.replay.explain.decision import DecisionExplanation
-from kerf.replay.explain.nodepool import GONE, PoolBudget, PoolExplanation
 from kerf.replay.explain.pod import PodExplanation
 from kerf.replay.explain.subject import Explanation
+from kerf.replay.explain.user_objects.budget import BudgetExplanation
+from kerf.replay.explain.user_objects.nodeclass import NodeClassExplanation
+from kerf.replay.explain.user_objects.nodepool import GONE, PoolBudget, PoolExplanation
 from kerf.replay.explain.workload import PodGroup, WorkloadExplanation
 from kerf.replay.verify.decision_lines import decision_lines
 
@@ -38,6 +40,8 @@ def explanation_text(printer: Printer, explained: Explanation) -> None:
         workload_text(printer, explained)
     elif isinstance(explained, BudgetExplanation):
         budget_text(printer, explained)
+    elif isinstance(explained, NodeClassExplanation):
+        node_class_text(printer, explained)
     else:
         pool_text(printer, explained)
 

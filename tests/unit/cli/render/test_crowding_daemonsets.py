@@ -21,8 +21,8 @@ from kerf.engine.record.decisions import Decision
 from kerf.engine.record.observations import Observation
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
-from kerf.replay.explain.nodepool import explain_pool
 from kerf.replay.explain.pod import explain_pod
+from kerf.replay.explain.user_objects.nodepool import explain_pool
 from kerf.replay.history.histories_until import histories_of
 from kerf.replay.what_if.changes import Applied
 from kerf.replay.what_if.whatif import what_if

@@ -28,8 +28,8 @@ from kerf.replay.explain.claim import explain_claim
 from kerf.replay.explain.decision import DecisionExplanation, PlanExplanation, explain_decision
 from kerf.replay.explain.funnels import PlacementExplanation, PoolFunnel
 from kerf.replay.explain.method_verdicts import MethodVerdict
-from kerf.replay.explain.nodepool import PoolBudget, RefusedPods, explain_pool
 from kerf.replay.explain.pod import explain_pod
+from kerf.replay.explain.user_objects.nodepool import PoolBudget, RefusedPods, explain_pool
 from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.removal import Removal, RemovalMove
 from kerf.replay.what_if.node import WhatWouldChange, WouldGo

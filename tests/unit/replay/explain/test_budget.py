@@ -9,8 +9,8 @@ import pytest
 from kerf.adapters.cli.main import main
 from kerf.adapters.cli.named_record import named_record
 from kerf.adapters.store.open import open_record
-from kerf.replay.explain.budget import GONE, BudgetExplanation
 from kerf.replay.explain.subject import explain
+from kerf.replay.explain.user_objects.budget import GONE, BudgetExplanation
 from kerf.replay.history.story import story
 from kerf.replay.time_travel.moments import moment_of
 from tests.support.memory import MemoryStore

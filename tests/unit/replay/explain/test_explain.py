@@ -27,9 +27,9 @@ from kerf.replay.explain.claim import explain_claim, explain_node
 from kerf.replay.explain.counted_pods import CountedPods
 from kerf.replay.explain.decision import explain_decision
 from kerf.replay.explain.last_pod_change import PodChange
-from kerf.replay.explain.nodepool import explain_pool
 from kerf.replay.explain.pod import LostLaunches, explain_pod
 from kerf.replay.explain.pools_not_asked import PoolNotAsked
+from kerf.replay.explain.user_objects.nodepool import explain_pool
 from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.story import story
 from kerf.replay.time_travel.status import status_of

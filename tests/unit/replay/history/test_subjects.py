@@ -10,9 +10,9 @@ from kerf.engine.record.observations import Observation
 from kerf.projections.workload_names import WorkloadName, owner_name
 from kerf.replay.errors import SubjectAmbiguous, SubjectUnknown
 from kerf.replay.explain.claim import ClaimExplanation
-from kerf.replay.explain.nodepool import PoolExplanation
 from kerf.replay.explain.pod import PodExplanation
 from kerf.replay.explain.subject import explain
+from kerf.replay.explain.user_objects.nodepool import PoolExplanation
 from kerf.replay.explain.workload import WorkloadExplanation
 from kerf.replay.history.histories import Histories
 from kerf.replay.history.histories_until import histories_of
