@@ -27,6 +27,7 @@ from kerf.projections.timeline.grouping import group_events
 from kerf.projections.timeline.timeline import Timeline
 from kerf.replay.errors import PositionUnknown
 from kerf.replay.history.event_filter import Asked, EventFilter
+from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.indexed_timeline import chosen_events
 from kerf.replay.history.search_gains import search_gains
 from kerf.replay.history.story import timeline_from_base
@@ -56,6 +57,9 @@ class RecordLog:
         self._after = self._begin(query.since) if query.since is not None else 0
         self._last = self._end(query.until) if query.until is not None else None
         self._filter = EventFilter(query.asked)
+        if self._filter.may_ask_for_machine:
+            last = self._last or store.last_position()
+            self._filter.knows_machines(histories_of(store, last, named_record(store, last)))
         self._workloads = None if self._filter.subjects() else ChangedWorkloads(Blobs(store.blob).shape)
         self.told = 0
         """How many events were printed."""

@@ -13,9 +13,10 @@ from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record.entries import Entry
 from kerf.projections.timeline.event import Event
 from kerf.projections.workload_names import workload_of
+from kerf.replay.history.histories import Histories
 from kerf.replay.subject_names import kind_of, similar_names, with_canonical_kind
 
-_POD, _WORKLOAD = "pod", "workload"
+_POD, _WORKLOAD, _MACHINE = "pod", "workload", ("nodeclaim", "node", "instance")
 _OBJECTS = {
     **{
         word: kind.struct.__name__.lower()
@@ -57,11 +58,24 @@ class EventFilter:
         self._kind = kind_of(asked.kind) or _kind_of_object(asked.kind)
         word, slash, key = asked.subject.partition("/")
         known = with_canonical_kind(asked.subject)
-        self._spellings = (asked.subject, known, f"{_kind_of_object(word)}/{key}" if slash else "")
+        self._spellings = {asked.subject, known, f"{_kind_of_object(word)}/{key}" if slash else ""}
+        self._machines = set[str]()  # further names of the machines that the subject stands for
         self._objects = bool(asked.kind or asked.name or asked.namespace or asked.workload)
         self._workloads: dict[str, str] = {}  # by pod
         self.other_reasons: set[str] = set()
         """Those of events about what is asked for."""
+
+    def knows_machines(self, histories: Histories) -> None:
+        """Take also events of the NodeClaim, node and instance that belong to the one that is asked for."""
+        for claim in histories.claims.values():
+            if self._concerns(names := claim.subjects()):
+                self._machines.update(names)
+
+    @property
+    def may_ask_for_machine(self) -> bool:
+        """Whether the subject may be a NodeClaim, a node or an instance."""
+        kind, slash, _ = with_canonical_kind(self.asked.subject).partition("/")
+        return bool(kind) and (not slash or kind in _MACHINE)
 
     def see(self, entry: Entry) -> None:
         if self.asked.workload and isinstance(entry.payload, Pod):
@@ -70,13 +84,16 @@ class EventFilter:
     def subjects(self) -> set[str]:
         """The names, without a kind, of all that may be asked for; none if anything may be."""
         subject = self.asked.subject
-        spellings = (subject, subject.partition("/")[2], with_canonical_kind(subject).partition("/")[2])
+        bare = [name.partition("/")[2] for name in (subject, with_canonical_kind(subject), *self._machines)]
+        spellings = (subject, *bare)
         return set(filter(None, spellings)) if not self._objects else set()
 
     def takes(self, event: Event) -> bool:
         """Whether one object that the event is about is what is asked for, and its reason, too."""
         names = (event.subject, *event.related)
-        if not self._concerns(names) or (self._objects and not any(map(self._is_asked, names))):
+        if not self._concerns(names) and self._machines.isdisjoint(names):
+            return False
+        if self._objects and not any(map(self._is_asked, names)):
             return False
         if not self.asked.reason or any(fnmatchcase(code, self.asked.reason) for code in _reasons(event)):
             return True

@@ -119,6 +119,11 @@ class ClaimHistory(Struct):
         if isinstance(event, Registered | Adopted) and event.node:
             self.node = event.node
 
+    def subjects(self) -> list[str]:
+        """Return the names of its machine, with their kinds: its own, its node's and its instance's."""
+        kinds = (("nodeclaim", self.name), ("node", self.node), ("instance", self.instance))
+        return [f"{kind}/{name}" for kind, name in kinds if name]
+
 
 class Changes(Struct):
     """When what `Histories` has but once was said, in order, each with its position: what was said up to an earlier one

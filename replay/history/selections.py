@@ -14,7 +14,7 @@ from kerf.engine.state.objects.pod_disruption_budgets import BUDGET_CODES
 from kerf.projections.differences.documents import Shapes
 from kerf.projections.timeline.event import Event
 from kerf.replay.history.budget_history import names_budget
-from kerf.replay.history.histories import ClaimHistory, Histories
+from kerf.replay.history.histories import Histories
 from kerf.replay.history.pod_histories import PodHistory
 from kerf.replay.history.replacement_chain import ChainLink, replacement_chain
 from kerf.replay.history.subjects import POD, POOL, WORKLOAD, Subject
@@ -141,15 +141,15 @@ def selection_of(histories: Histories, found: Subject) -> Selection:
         return _pod_selection(histories, histories.pods.of_workload(found.name))
     if found.kind == POOL:
         return _pool_selection(histories, found)
-    claims = [c for c in histories.claims.values() if subject in _subjects_of(c)]
+    claims = [c for c in histories.claims.values() if subject in c.subjects()]
     if not claims:
         return Selection(frozenset([subject]), {}, frozenset(), {})
-    subjects = frozenset(name for claim in claims for name in _subjects_of(claim))
+    subjects = frozenset(name for claim in claims for name in claim.subjects())
     causes = {f"pod/{pod}": claim.decision for claim in claims for pod in histories.pod_names(claim.pods)}
     chain = replacement_chain(histories, [claim.name for claim in claims])
     helpers: dict[str, dict[str, int]] = {}
     for link in chain:
-        for helper in _subjects_of(histories.claims[link.claim]):
+        for helper in histories.claims[link.claim].subjects():
             if helper not in subjects:
                 helpers[helper] = dict.fromkeys(_LAUNCH_EVENTS | _REMOVAL_EVENTS | _END_EVENTS, sys.maxsize)
     return Selection(subjects, helpers, frozenset(claim.decision for claim in claims if claim.decision), causes, chain)
@@ -163,19 +163,14 @@ def _pool_selection(histories: Histories, pool: Subject) -> Selection:
     return Selection(frozenset([str(pool)]), helpers, frozenset(), {})
 
 
-def _subjects_of(claim: ClaimHistory) -> list[str]:
-    kinds = (("nodeclaim", claim.name), ("node", claim.node), ("instance", claim.instance))
-    return [f"{kind}/{name}" for kind, name in kinds if name]
-
-
 def _pod_selection(histories: Histories, pods: list[PodHistory]) -> Selection:
     helpers: dict[str, dict[str, int]] = {}
     for pod in pods:
         planned = [histories.claims[decision.place] for decision in pod.decisions if decision.place in histories.claims]
-        for helper in (name for claim in planned for name in _subjects_of(claim)):
+        for helper in (name for claim in planned for name in claim.subjects()):
             helpers.setdefault(helper, {}).update(dict.fromkeys(_LAUNCH_EVENTS, sys.maxsize))
         for claim_name in histories.claims_of_node.get(pod.node, []):
-            for helper in _subjects_of(histories.claims[claim_name]):
+            for helper in histories.claims[claim_name].subjects():
                 helpers.setdefault(helper, {}).update(dict.fromkeys(_REMOVAL_EVENTS, pod.gone or sys.maxsize))
     plans = frozenset(decision.position for pod in pods for decision in pod.decisions)
     return Selection(frozenset(f"pod/{pod.key}" for pod in pods), helpers, plans, {})

@@ -47,7 +47,7 @@ def log(
     Parameters
     ----------
     subject
-        Only what concerns this pod (namespace/name), node, NodeClaim, NodePool or instance.
+        Only what concerns this pod, NodePool, NodeClass, or node with its NodeClaim and instance, by any of the three.
     kind
         Only what concerns objects of this kind: pod, node, nodeclaim, nodepool, instance, …
     name

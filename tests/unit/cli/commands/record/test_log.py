@@ -35,6 +35,26 @@ def test_log_tells_the_story_and_filters(kerf: Any, record: Path) -> None:
     }  # fmt: skip
 
 
+def test_a_node_its_nodeclaim_and_its_instance_are_one_subject(kerf: Any, record: Path) -> None:
+    """Why a node goes is told of its NodeClaim, and when it joined of the node."""
+
+    def told(subject: str, *flags: str) -> list[dict[str, Any]]:
+        code, out, _ = kerf("log", record, "--subject", subject, "--json", *flags)
+        assert code == 0, subject
+        return [json.loads(line) for line in out.splitlines()]
+
+    def codes(events: list[dict[str, Any]]) -> set[str]:
+        return {event["code"] for event in events}
+
+    of_node = told("node/n1")
+    assert {"claim-requested", "claim-launched", "node-ready", "claim-tainted", "claim-terminated"} <= codes(of_node)
+    claim = next(event["subject"] for event in of_node if event["code"] == "claim-launched")
+    for name in ("n1", "no/n1", claim, claim.partition("/")[2], "instance/i-1", "i-1"):
+        assert told(name) == of_node, name
+    assert codes(told("node/n1", "--kind", "node")) < codes(of_node)
+    assert codes(told("node/n1", "--reason", "claim-launched")) == {"claim-launched"}
+
+
 SPOT = ROOT / "tests" / "golden" / "spot-interruption"
 
 
