@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 DESCRIPTION = "An event-sourced Kubernetes node autoscaler: every decision can be replayed, explained and tried again."
+STANDARD_INPUT = "/dev/stdin"
+"""What "-" stands for where a command reads a file."""
 _HERE = "kerf.adapters.cli.commands"
 
 
 class Command(NamedTuple):
     """`path` is "module:function" or "module:app"; `summary` is the first paragraph of its help. An app has
-    `subcommands`."""
+    `subcommands`. One that `reads_input` takes "-" for standard input where it takes a file."""
 
     name: str
     path: str
     summary: str
     subcommands: tuple[str, ...] = ()
+    reads_input: bool = False
 
 
 COMMANDS: tuple[Command, ...] = (
@@ -28,16 +31,19 @@ COMMANDS: tuple[Command, ...] = (
         "simulate",
         f"{_HERE}.simulate:simulate",
         "Run kerf on your manifests: what would it launch, when, for how much, and why not?",
+        reads_input=True,
     ),
     Command(
         "plan",
         f"{_HERE}.plan:plan",
         "Decide once for each scenario: which pods go where, and which nodes are launched for the rest.",
+        reads_input=True,
     ),
     Command(
         "disrupt",
         f"{_HERE}.disrupt:disrupt",
         "Decide once for each cluster: which nodes go, what replaces them, and why the others stay.",
+        reads_input=True,
     ),
     Command(
         "run",
@@ -69,11 +75,13 @@ COMMANDS: tuple[Command, ...] = (
         "validate",
         f"{_HERE}.validate:validate",
         "Check manifests: everything that is wrong, with a code, the field, and what to write instead.",
+        reads_input=True,
     ),
     Command(
         "convert",
         f"{_HERE}.convert:convert",
         "Write v1beta1 NodePools and EC2NodeClasses as v1, as Karpenter 1.0's own conversion did.",
+        reads_input=True,
     ),
     Command(
         "status",
@@ -147,6 +155,7 @@ COMMANDS: tuple[Command, ...] = (
         "check",
         f"{_HERE}.record.check:check",
         "Hold records, or a simulation of your manifests, against a policy.",
+        reads_input=True,
     ),
     Command(
         "verify", f"{_HERE}.record.verify:verify", "Decide every recorded decision again, and compare byte for byte."

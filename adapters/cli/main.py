@@ -138,6 +138,10 @@ def _run(arguments: list[str]) -> int:
     """Parse the command line with cyclopts and run the command that it names."""
     from cyclopts import CycloptsError
 
+    from kerf.adapters.cli.command_table import COMMANDS, STANDARD_INPUT
+
+    if any(command.reads_input and command.name == arguments[0] for command in COMMANDS):
+        arguments = [STANDARD_INPUT if argument == "-" else argument for argument in arguments]
     try:
         done = parser()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
@@ -151,7 +155,7 @@ def _run(arguments: list[str]) -> int:
 
 def _misused(error: CycloptsError) -> str:
     """What is wrong with the command line, as one sentence."""
-    from cyclopts import MissingArgumentError, UnusedCliTokensError
+    from cyclopts import MissingArgumentError, UnknownOptionError, UnusedCliTokensError
 
     command = " ".join(("kerf", *(error.command_chain or ())))
     if isinstance(error, MissingArgumentError) and error.argument is not None and "Did you mean" not in str(error):
@@ -159,4 +163,6 @@ def _misused(error: CycloptsError) -> str:
     if isinstance(error, UnusedCliTokensError):
         more = ", ".join(map(repr, error.unused_tokens or ()))
         return f"{command} takes no more arguments, and has no use for {more}."
+    if isinstance(error, UnknownOptionError) and error.token.value == "-":
+        return f"{command} does not read standard input (-). Give a file."
     return " ".join(str(error).split())

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from kerf.adapters.cli.command_table import STANDARD_INPUT
 from kerf.adapters.cli.input.documents import read_documents
 from kerf.adapters.cli.records import opened
 from kerf.adapters.cli.render.lines import print_error
@@ -83,7 +84,7 @@ def store_of(subject: Subject) -> Iterator[Store]:
 
 
 def _is_manifests(name: str) -> bool:
-    if in_database(name):
-        return False
+    if in_database(name) or name == STANDARD_INPUT:  # a record cannot be read from a pipe
+        return name == STANDARD_INPUT
     path = file_of(name)
     return not (path / RECORD).is_file() if path.is_dir() else path.suffix in _MANIFESTS

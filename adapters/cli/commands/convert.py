@@ -11,7 +11,7 @@ REFUSED = 1
 
 
 def convert(
-    *files: Annotated[str, Parameter(required=True, allow_leading_hyphen=True)],
+    *files: Annotated[str, Parameter(required=True)],
     json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> int:
     """Write v1beta1 NodePools and EC2NodeClasses as v1, as Karpenter 1.0's own conversion did.

@@ -34,7 +34,7 @@ def disrupt(
     Parameters
     ----------
     scenarios: Path
-        A JSON file of one scenario, or of many: one per line.
+        A JSON file of one scenario, or of many: one per line; - for standard input.
     """
     from kerf.adapters.cli.input.scenarios import named_catalogues, readable, scenarios_of
     from kerf.adapters.cli.render.disrupt import describe

@@ -47,7 +47,7 @@ def plan(
     Parameters
     ----------
     scenarios: Path
-        A JSON file of one scenario, of a list of them, or of one per line.
+        A JSON file of one scenario, of a list of them, or of one per line; - for standard input.
     """
     from kerf.adapters.cli.input.scenarios import named_catalogues, readable, scenarios_of
     from kerf.adapters.cli.render.lines import print_text

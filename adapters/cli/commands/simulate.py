@@ -47,11 +47,12 @@ def simulate(
 
         kerf simulate docs/examples/simulations/morning.yaml
         kerf simulate nodepool.yaml app.yaml --until 48h --record my.kerf
+        helm template app | kerf simulate nodepool.yaml -
 
     Parameters
     ----------
     files
-        YAML or JSON files, or folders of them.
+        YAML or JSON files, folders of them, or - for standard input.
     """
     from kerf.adapters.cli.input.documents import read_documents
     from kerf.adapters.cli.render.lines import print_error, print_text

@@ -11,7 +11,7 @@ REFUSED = 1
 
 
 def validate(
-    *files: Annotated[str, Parameter(required=True, allow_leading_hyphen=True)],
+    *files: Annotated[str, Parameter(required=True)],
     strict: Annotated[bool, Parameter(negative="")] = False,
     kubernetes_version: str = "",
     json: Annotated[bool, Parameter(name="--json", negative="")] = False,

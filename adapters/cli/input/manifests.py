@@ -8,9 +8,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from kerf.adapters.cli.command_table import STANDARD_INPUT
 from kerf.adapters.cli.input.documents import NotADocument, Refused, read_documents
 from kerf.adapters.manager.config_maps import is_settings, old_settings
-from kerf.engine.errors import InputError, KerfError
+from kerf.engine.errors import KerfError
 from kerf.engine.model import mistyped
 from kerf.engine.model.manifests.decode import subject_of
 from kerf.engine.model.manifests.karpenter import v1beta1
@@ -19,8 +20,6 @@ from kerf.engine.model.manifests.validate import v1_of
 from kerf.engine.model.manifests.violations import ManifestError
 from kerf.engine.model.reasons import Reason
 from kerf.projections.prose.reasons import sentence
-
-_INPUT = "/dev/stdin"
 
 
 class Placed(Struct, frozen=True):
@@ -31,14 +30,11 @@ class Placed(Struct, frozen=True):
 
 
 def read_manifests(files: Sequence[str]) -> tuple[list[Placed], list[Refused]]:
-    """The objects, and what is no document. "-" is standard input. Raises FileUnreadable (KERF330), and NotADocument
-    (KERF331) where there is none at all; InputError (KERF200) for a mistyped flag."""
-    for file in files:
-        if file.startswith("-") and file != "-":  # taken for a file, since "-" is one
-            raise InputError(f"Unknown option: {file}", hint=f"Try --help. A file: ./{file}", code="KERF200")
-    documents = read_documents(Path(_INPUT if file == "-" else file) for file in files)
+    """The objects, and what is no document. "-" is standard input, as in `--apply=-`. Raises FileUnreadable (KERF330),
+    and NotADocument (KERF331) where there is none at all."""
+    documents = read_documents(Path(STANDARD_INPUT if file == "-" else file) for file in files)
     pairs = zip(documents.places, documents.good, strict=True)
-    placed = [Placed(place.replace(_INPUT, "-"), document) for place, document in pairs]
+    placed = [Placed(place.replace(STANDARD_INPUT, "-"), document) for place, document in pairs]
     if not placed and not documents.refused:
         raise NotADocument("there is no document", where=", ".join(files), hint="Give YAML or JSON")
     return placed, documents.refused

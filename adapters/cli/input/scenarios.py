@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -20,19 +22,30 @@ from kerf.replay.scenarios.plan_scenarios import read_catalogues, read_scenarios
 
 
 def scenarios_of(path: Path) -> Iterator[dict[str, Any]]:
-    """The scenarios of a file. An empty file gives one scenario that is refused."""
-    listed = _listed(path)
-    scenarios = iter(listed) if listed is not None else read_scenarios(path)
+    """The scenarios of a file or a pipe. An empty one gives one scenario that is refused."""
+    scenarios = _of_file(path) if path.is_file() else _of_pipe(path)
     first = next(scenarios, None)
     if first is None:
         first = _refused("there is no scenario in the file", str(path))
     return chain([first], scenarios)
 
 
+def _of_pipe(path: Path) -> Iterator[dict[str, Any]]:
+    """The scenarios of a copy: a pipe can be read only once."""
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / path.name
+        with path.open("rb") as pipe, copy.open("wb") as file:
+            shutil.copyfileobj(pipe, file)
+        yield from _of_file(copy)
+
+
+def _of_file(path: Path) -> Iterator[dict[str, Any]]:
+    listed = _listed(path)
+    return iter(listed) if listed is not None else read_scenarios(path)
+
+
 def _listed(path: Path) -> list[dict[str, Any]] | None:
     """The scenarios of a JSON list; None if the file is no list. An item that is no object is refused."""
-    if not path.is_file():  # a pipe can be read only once
-        return None
     data = path.read_bytes()
     if not data.lstrip().startswith(b"["):
         return None

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,20 @@ def test_a_single_document_over_many_lines(capsys: pytest.CaptureFixture[str]) -
     assert [claim["cheapestInstanceType"] for claim in claims] == ["m5.large"]
     assert claims[0]["pods"] == [f"inflate-{index}" for index in range(5)]
     assert set(lines[0]) == {"name", "family", "summary", "result", "kerf"}
+
+
+@pytest.mark.parametrize("name", ["workshop.json", "many.jsonl"])
+def test_scenarios_of_a_pipe_are_those_of_the_file(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`… | kerf plan -`: a pipe can be read only once."""
+    pipe = tmp_path / name
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=((EXAMPLES / name).read_bytes(),))
+    writer.start()
+    found = planned(capsys, str(pipe))
+    writer.join()
+    assert found == planned(capsys, str(EXAMPLES / name))
 
 
 @pytest.mark.parametrize("content", [b'{"name": "\x80"}', b'{"name": "a"}\n{"name": "\xff"}', b'["\x80"]'])

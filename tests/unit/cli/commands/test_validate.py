@@ -58,11 +58,11 @@ def test_bad_manifests_are_refused(kerf: Run, file: Path) -> None:
     assert "KERF3" in out
 
 
-@pytest.mark.parametrize("command", ["validate", "convert"])
-def test_a_mistyped_flag_is_taken_for_no_file(kerf: Run, command: str) -> None:
+@pytest.mark.parametrize(("command", "meant"), [("validate", " Did you mean --strict?"), ("convert", "")])
+def test_a_mistyped_flag_is_taken_for_no_file(kerf: Run, command: str, meant: str) -> None:
     code, out, err = kerf(command, EXAMPLES / "workshop", "--strct")
     assert (code, out) == (2, "")
-    assert err == "KERF200: Unknown option: --strct. Try --help. A file: ./--strct\n"
+    assert err == f"KERF200: Unknown option: --strct.{meant} Try --help\n"
 
 
 def test_a_file_that_is_no_text_is_named_once(kerf: Run, tmp_path: Path) -> None:
@@ -331,6 +331,32 @@ def test_standard_input() -> None:
         cwd=ROOT,
     )
     assert (done.returncode, done.stdout.splitlines()[0]) == (1, "-:1 NodePool/default: refused")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("plan -", "stdin: refused"), ("disrupt -", "stdin: refused"), ("convert -", "apiVersion"),
+        ("simulate - --quiet", "virtual time"), ("check docs/examples/ci/policy.yaml -", "assertions hold"),
+    ],
+)  # fmt: skip
+def test_commands_that_read_files_read_standard_input(command: str, said: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "kerf", *command.split()],
+        input=yaml.safe_dump(NODE_POOL),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert said in done.stdout
+
+
+@pytest.mark.parametrize("command", ["log", "sweep", "verify", "whatif"])
+def test_commands_that_do_not_read_standard_input_say_what_to_give(kerf: Run, command: str) -> None:
+    told = f"KERF200: kerf {command} does not read standard input (-). Give a file. Try --help\n"
+    assert kerf(command, "-") == (2, "", told)
 
 
 @pytest.mark.parametrize(
