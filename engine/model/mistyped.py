@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 from msgspec import Struct
 
+from kerf.engine.errors import InputError
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.did_you_mean import did_you_mean
-from kerf.engine.model.durations import format_duration
+from kerf.engine.model.durations import format_duration, parse_go_duration
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodeoverlays import FIXED_RESOURCES
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
@@ -60,6 +62,7 @@ NOTES: dict[str, str] = {
         "{path}: nodes have no resource {given}, so it limits nothing. There are cpu, memory, ephemeral-storage, pods, "
         "nodes, and resources of a domain, such as nvidia.com/gpu"
     ),
+    "protects-nothing": "{path}: {given} protects nothing, since it is neither {known}",
     "tiny-memory": (
         "requests: {given} B of memory are less than any process takes. Is a unit missing, such as Mi? An m stands for "
         "thousandths: 512m is one byte"
@@ -67,6 +70,14 @@ NOTES: dict[str, str] = {
 }
 """The closed list of these notes, and their sentences."""
 _TEMPLATE = "spec.template"
+_ON_NODES = {"Node": "", "NodePool": _TEMPLATE}
+_ON_PODS = {
+    "Pod": "", "PodTemplate": "template", "CronJob": "spec.jobTemplate.spec.template",
+    **dict.fromkeys(("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"), _TEMPLATE),
+}  # fmt: skip
+"""Where the metadata of nodes and pods stands, by the kind of a manifest."""
+OFF = "false"
+"""A do-not-disrupt that counts for nothing, as it says."""
 _LIMITED = frozenset({*FIXED_RESOURCES, "nodes"})
 """The resources without a domain that limits may name, beside huge pages."""
 SHORT_LIFE = 300_000
@@ -98,6 +109,30 @@ def suggestion(key: str, undefined: frozenset[str], own: Iterable[str]) -> str |
         if matches:
             return min(matches, key=lambda each: (not each.endswith(ending), each))
     return next(iter(did_you_mean(key, [*known[0], *known[1]], similarity=LABEL_SIMILARITY)), None)
+
+
+def protects_nothing(document: Mapping[str, Any]) -> Iterator[Reason]:
+    """Notes a do-not-disrupt that does not do what its author may expect: of pods that is any text but `true` and a
+    duration above zero, an empty one, too (D-12); of nodes any text but `true` (D-30)."""
+    kind = str(document.get("kind", ""))
+    place = _ON_NODES.get(kind, _ON_PODS.get(kind))
+    if place is None:
+        return
+    path = [*filter(None, place.split(".")), "metadata", "annotations", lbl.DO_NOT_DISRUPT]
+    found: Any = document
+    for step in path:
+        found = found.get(step) if isinstance(found, Mapping) else None
+    if isinstance(found, str) and found not in ("true", OFF) and (kind in _ON_NODES or not _is_duration(found)):
+        known = "true nor false" if kind in _ON_NODES else "true nor a duration above zero, such as 30m"
+        where = f"{'.'.join(path[:-1])}[{path[-1]}]"
+        yield Reason("protects-nothing", {"path": where, "given": found or "an empty text", "known": known})
+
+
+def _is_duration(text: str) -> bool:
+    try:
+        return parse_go_duration(text) > 0
+    except InputError:
+        return False
 
 
 def near_value(value: str, known: Collection[str]) -> str:

@@ -39,7 +39,7 @@ from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.model.manifests.decode import KINDS, decode_object, generates_name
 from kerf.engine.model.manifests.lists import items_of
 from kerf.engine.model.manifests.violations import ManifestError, Violation
-from kerf.engine.model.mistyped import mistyped
+from kerf.engine.model.mistyped import mistyped, protects_nothing
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.observations import NodeClassSeen
 
@@ -79,7 +79,8 @@ def _apply(simulation: Simulation, document: Document) -> None:
         return
     is_job = is_job_with_end(document)
     decoded = decode_object(pod_of_job(document) if is_job else dict(document))
-    for note in (*decoded.notes, *mistyped(decoded.object, decoded.blobs.values(), simulation.known)):
+    typos = (*mistyped(decoded.object, decoded.blobs.values(), simulation.known), *protects_nothing(document))
+    for note in (*decoded.notes, *typos):
         simulation.note(identify(document), note)
     item = decoded.object
     if str(document.get("kind", "")).endswith("NodeClass"):

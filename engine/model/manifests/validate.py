@@ -22,7 +22,7 @@ from kerf.engine.model.manifests.decode import KINDS, decode_object, generates_n
 from kerf.engine.model.manifests.karpenter.nodepools import BAD_BUDGET
 from kerf.engine.model.manifests.rules.workloads import check_workload
 from kerf.engine.model.manifests.violations import ManifestError, Report, Violation
-from kerf.engine.model.mistyped import CLOSED, Known, mistyped, near_value
+from kerf.engine.model.mistyped import CLOSED, Known, mistyped, near_value, protects_nothing
 from kerf.engine.model.reasons import Reason
 
 Document = dict[str, Any]
@@ -80,10 +80,11 @@ def judge(document: Document, known: Known = CLOSED, published: PublishedSchemas
         # First, because its hints know the kind's fields; what decoding says of the same field is left out.
         _check_published(schema, plain, published, report)
     if kind is None and schema is not None:
-        return Judgement(subject, _verdict(report), tuple(report.violations))
+        return Judgement(subject, _verdict(report), tuple(report.violations), tuple(protects_nothing(document)))
     try:
         decoded = decode_object(_without_status(document) if _ours(document) else document)
-        said = (*decoded.notes, *mistyped(decoded.object, decoded.blobs.values(), known))
+        typos = (*mistyped(decoded.object, decoded.blobs.values(), known), *protects_nothing(document))
+        said = (*decoded.notes, *typos)
         notes = tuple(note for note in said if not _wrong(note, report))
         if isinstance(decoded.object, NodePool):
             _unusable(decoded.object, report)

@@ -168,3 +168,40 @@ def test_a_request_for_memory_without_its_unit_is_noted(memory: str | int | None
     found = judge(pod, KNOWN)
     assert found.verdict == "accepted"
     assert [note.params["given"] for note in found.notes if note.code == "tiny-memory"] == noted
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "noted"),
+    [
+        ("Pod", "", True), ("Pod", "yes", True), ("Pod", "0s", True), ("Pod", "-5m", True), ("Pod", "30m", False),
+        ("Pod", "true", False), ("Pod", "false", False), ("Deployment", "", True), ("Deployment", "true", False),
+        ("NodePool", "", True), ("NodePool", "30m", True), ("NodePool", "true", False),
+    ],
+)  # fmt: skip
+def test_d12_d30_a_do_not_disrupt_that_protects_nothing_is_noted(kind: str, text: str, noted: bool) -> None:
+    """An empty one counts for nothing, on nodes a duration, too."""
+    annotated = {"annotations": {lbl.DO_NOT_DISRUPT: text}}
+    container = {"name": "c", "image": "x"}
+    documents: dict[str, dict[str, Any]] = {
+        "Pod": {
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", **annotated},
+            "spec": {"containers": [container]},
+        },
+        "Deployment": {
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "p"},
+            "spec": {
+                "selector": {"matchLabels": {"a": "b"}},
+                "template": {"metadata": {"labels": {"a": "b"}, **annotated}, "spec": {"containers": [container]}},
+            },
+        },
+        "NodePool": {
+            "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "p"},
+            "spec": {"template": {"metadata": annotated, "spec": {"nodeClassRef": EC2, "requirements": []}}},
+        },
+    }  # fmt: skip
+    found = judge(documents[kind], KNOWN)
+    assert found.verdict == "accepted"
+    place = "metadata.annotations[karpenter.sh/do-not-disrupt]"
+    place = place if kind == "Pod" else f"spec.template.{place}"
+    codes = [(note.code, note.params["path"]) for note in found.notes]
+    assert codes == ([("protects-nothing", place)] if noted else [])
