@@ -150,6 +150,8 @@ def _run(arguments: list[str]) -> int:
             misused = misused.replace(argument, without_password(argument))
         print_error(f"KERF200: {misused} Try --help")
         return USAGE
+    except SystemExit as ended:  # rich, which prints help pages, ends the process where their reader has seen enough
+        raise BrokenPipeError from ended
     return done if isinstance(done, int) else 0
 
 

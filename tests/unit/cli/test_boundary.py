@@ -183,6 +183,11 @@ def test_a_reader_that_has_seen_enough_is_no_failure(command: list[str]) -> None
     assert unread(*command, str(RECORD)) == (0, b"")
 
 
+def test_a_help_page_whose_reader_has_seen_enough_is_no_failure() -> None:
+    """rich, which prints it, would end the process with 1."""
+    assert unread("log", "--help") == (0, b"")
+
+
 @pytest.mark.parametrize("form", [[], ["--json"], ["--markdown"]])
 def test_what_was_found_is_the_exit_code_also_if_nobody_reads_it(tmp_path: Path, form: list[str]) -> None:
     policy = tmp_path / "policy.yaml"
