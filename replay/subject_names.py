@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import islice
 
+from kerf.engine.errors import InputError
 from kerf.engine.model.did_you_mean import did_you_mean, is_it
 from kerf.replay.errors import SubjectUnknown
 
@@ -28,6 +29,9 @@ _KINDS: dict[str, tuple[str, ...]] = {
         "statefulsets", "sts", "daemonset", "daemonsets", "ds", "job", "jobs", "cronjob", "cronjobs", "cj",
     ),
 }  # fmt: skip
+_SHOWN = ("pod", "workload", "node", "nodeclaim", "nodepool", "nodeclass", "pdb", "instance", "decision")
+_BARE = frozenset((*_SHOWN, "poddisruptionbudget", "ec2nodeclass"))
+"""Words that are a kind and no name, where they stand alone: a pod may well be called job."""
 _GROUPS = {
     "nodeclaim": ("karpenter.sh",), "nodepool": ("karpenter.sh",), "poddisruptionbudget": ("policy",),
     "nodeclass": ("karpenter.k8s.aws", "karpenter.kwok.sh"), "workload": ("apps", "batch"),
@@ -40,6 +44,18 @@ def kind_of(word: str) -> str:
     name, _, group = word.lower().partition(".")
     kind = next((kind for kind, others in _KINDS.items() if name in (kind, *others)), "")
     return kind if not group or group.removeprefix("v1.") in _GROUPS.get(kind, ()) else ""
+
+
+def with_kind(kind: str, name: str, command: str) -> str:
+    """Write kind and name in one, where they are two words; "" for no name. Raises InputError (KERF200) for an unknown
+    kind, and for a kind alone."""
+    hint = f"kerf {command} RECORD NAME, or KIND NAME: {', '.join(_SHOWN)}"
+    if name and not kind_of(kind):
+        raise InputError(f"{kind!r} is no kind of what has a name", hint=hint, code="KERF200")
+    word, slash, rest = kind.partition("/")
+    if not name and kind_of(word) and ((slash and not rest) or (word in _BARE and not slash)):
+        raise InputError(f"which {kind_of(word)} is not said", hint=hint, code="KERF200")
+    return f"{kind}/{name}" if name else kind
 
 
 def with_canonical_kind(name: str) -> str:

@@ -8,7 +8,6 @@ from cyclopts import Parameter
 
 from kerf.adapters.cli.completion import candidates
 from kerf.adapters.cli.parameters import AsOf, Json, Record
-from kerf.engine.errors import InputError
 
 _Name = Annotated[
     str,
@@ -50,35 +49,14 @@ def explain(record: Record, name: _Name, rest: _Rest = "", /, *, at: AsOf = "end
     from kerf.adapters.cli.render.output import Printer, emit_json
     from kerf.projections.json_times import with_times
     from kerf.replay.explain.subject import explain as explain_subject
+    from kerf.replay.subject_names import with_kind
 
     with opened(record) as store:
         moment = located(store, at)
         explanation = explain_subject(
-            store, _with_kind(name, rest), moment.position, moment.at, named_record(store, moment.position)
+            store, with_kind(name, rest, "explain"), moment.position, moment.at, named_record(store, moment.position)
         )
     if json:
         emit_json(with_times(explanation))
     else:
         explanation_text(Printer(), explanation)
-
-
-def _with_kind(kind: str, name: str) -> str:
-    """Kind and name in one, as kubectl takes them. A kind alone is usage."""
-    from kerf.replay.subject_names import kind_of
-
-    if name and not kind_of(kind):
-        raise InputError(f"{kind!r} is no kind of what can be explained", hint=_HINT, code="KERF200")
-    word, slash, rest = kind.partition("/")
-    if not name and kind_of(word) and ((slash and not rest) or (word in _BARE_KINDS and not slash)):
-        raise InputError(f"which {kind_of(word)} is not said", hint=_HINT, code="KERF200")
-    return f"{kind}/{name}" if name else kind
-
-
-_BARE_KINDS = (
-    "pod", "node", "nodeclaim", "nodepool", "nodeclass", "ec2nodeclass", "decision", "workload", "instance",
-    "poddisruptionbudget", "pdb",
-)  # fmt: skip
-_HINT = (
-    "kerf explain RECORD NAME, or KIND NAME: pod, workload, node, nodeclaim, nodepool, nodeclass, pdb, instance, "
-    "decision"
-)

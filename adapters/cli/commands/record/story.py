@@ -39,10 +39,11 @@ def story(record: Record, name: _Name, rest: _Rest = "", /, *, at: Until = "end"
     from kerf.adapters.cli.render.record import story_text
     from kerf.projections.json_times import with_times
     from kerf.replay.history.story import story as story_of
+    from kerf.replay.subject_names import with_kind
 
     with opened(record) as store:
         until = located(store, at).position
-        events = story_of(store, f"{name}/{rest}" if rest else name, until, named_record(store, until))
+        events = story_of(store, with_kind(name, rest, "story"), until, named_record(store, until))
         started = next(entry.at for entry in store.scan())
     if json:
         emit_json(with_times(events))
