@@ -40,6 +40,9 @@ MAX_FIELDS_SHOWN = 8
 """Of a manifest that is applied, so many changed fields are told."""
 _SHORT_KINDS = {"deploy": "deployment", "rs": "replicaset", "sts": "statefulset", "ds": "daemonset", "cj": "cronjob"}
 _NEEDS_THE_CLOUD = ("EC2NodeClass", "KWOKNodeClass")
+_OF_THE_CLOUD = (
+    "What the cloud makes of a NodeClass is not in the record. --set, --price and --no-capacity change the rest"
+)
 
 
 def added_pods(documents: Sequence[Document], said: str) -> Change:
@@ -114,9 +117,7 @@ def _named(document: Document) -> str:
 def _instead(document: Document, kind: WatchedKind | None) -> str:
     name = str(document.get("kind"))
     if name in _NEEDS_THE_CLOUD:
-        return (
-            "What the cloud makes of a NodeClass is not in the record. --set, --price and --no-capacity change the rest"
-        )
+        return _OF_THE_CLOUD
     if kind is not None and kind.name == "nodeclaim":
         return "--add-pods asks for nodes, --remove takes one away"
     if kind is not None and kind.name == "workload":
@@ -289,6 +290,8 @@ def _kind(word: str, subject: str) -> WatchedKind:
         for served in kind.served
         for name in (kind.name, served.plural, served.plural.removesuffix("s"), served.api.rpartition("/")[2].lower())
     }
+    if kind_of(word) == "nodeclass":
+        raise ChangeRefused("kerf would not look at a NodeClass", where=f"--delete {subject}", hint=_OF_THE_CLOUD)
     if word.lower() not in spelt:
         raise unknown_name("kind", word, sorted({*spelt, "nodeclaim"}), f"--delete {subject}")
     return spelt[word.lower()]

@@ -201,6 +201,7 @@ REFUSED = {
     ("--set", POOL): "KERF208",
     ("--delete", "pod/zz"): "KERF208: there is no pod zz",
     ("--delete", "pood/a"): "KERF208: there is no kind pood",
+    ("--delete", "ec2nodeclass/default"): "What the cloud makes of a NodeClass is not in the record",
     ("--remove", "node/n2"): "KERF208: there is no node n2",
     ("--price", "m5.larg=1"): "Is it m5.large",
     ("--price", "m5.large=dear"): "'dear' is no price",
