@@ -50,15 +50,20 @@ def validate(
     strict
         Fail on notes, too.
     kubernetes_version
-        The version of Kubernetes that counts, such as 1.34; the newest without it.
+        The version of Kubernetes that counts, such as 1.34; the newest that kerf knows without it.
     json
         Print the verdict on every object as JSON.
     """
     from kerf.adapters.cli.input.validation import check_manifests, count_verdicts
+    from kerf.adapters.cli.render.lines import print_error
     from kerf.adapters.cli.render.manifests import verdicts_text
     from kerf.adapters.cli.render.output import Printer, emit_json
+    from kerf.adapters.kubernetes.published_schemas import published_schemas
 
     checked = check_manifests(files, kubernetes=kubernetes_version)
+    if published_schemas(kubernetes_version).version > (known := published_schemas().version):
+        newest = ".".join(map(str, known))
+        print_error(f"kerf knows Kubernetes up to {newest}: the schemas of {newest} count, not of {kubernetes_version}")
     if json:
         emit_json({"objects": checked, **count_verdicts(checked)})
     else:

@@ -137,3 +137,12 @@ def test_a_type_error_brings_no_second_error_about_a_taint_without_a_value(kerf:
 def test_an_object_that_stands_there_twice_is_noted(kerf: Run, tmp_path: Path) -> None:
     out = kerf("validate", written(tmp_path, POD, changed(POD, "metadata.namespace", "other"), POD))[1]
     assert notes_of(out) == ["metadata.name: Pod/p stands in these files twice; the last one counts"]
+
+
+@pytest.mark.parametrize(("version", "noted"), [("9.9", True), ("1.25", False), ("", False)])
+def test_a_version_newer_than_the_schemas_is_told_which_ones_count(
+    version: str, noted: bool, kerf: Run, tmp_path: Path
+) -> None:
+    code, out, err = kerf("validate", written(tmp_path, POD), "--kubernetes-version", version)
+    assert (code, "1 accepted" in out) == (0, True)
+    assert (f" count, not of {version}\n" in err, err.count("\n")) == (noted, int(noted))
