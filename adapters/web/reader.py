@@ -45,9 +45,10 @@ class RecordReader:
     states of all of it.
     """
 
-    def __init__(self, record: str) -> None:
+    def __init__(self, record: str, *, short: int = SHORT) -> None:
         """`opened` is the record as it was named; `record` is what of it may be shown, and `quoted` that for a shell.
-        Raises what `open_record` raises, and LimitReached (KERF128)."""
+        One of fewer than `short` entries is read anew for each question about a name. Raises what `open_record`
+        raises, and LimitReached (KERF128)."""
         self.opened, self.record = record, without_password(record)
         self.quoted = quote(self.record)
         self._thread = ThreadPoolExecutor(1, "explorer")
@@ -57,7 +58,7 @@ class RecordReader:
         self._moments: tuple[int, dict[str, Moment]] | None = None  # by their texts, of a record up to a position
         self._named: NamedEntries | None = None
         self._names: tuple[int, bytes] | None = None  # up to a position
-        self._long = False
+        self._long, self._short = False, short
         self._indexing: Future[None] | None = None
         self.limits = limits_of(record)
         try:
@@ -131,7 +132,7 @@ class RecordReader:
         """Return what finds the entries of a long record up to a position by their names. It is kept."""
         if self._named is None or self._named.until < position:
             known = self._named.parts if self._named is not None else ()
-            self._named = named_record(self.store, self.store.last_position(), known=known)
+            self._named = named_record(self.store, self.store.last_position(), short=self._short, known=known)
         return self._named.up_to(position) if self._named is not None else None
 
     def names(self, read: Callable[[AnyStore, NamedEntries | None], list[str]]) -> list[str]:

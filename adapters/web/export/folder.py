@@ -40,7 +40,7 @@ def export(record: str, folder: Path, begin: str = "start", end: str = "end") ->
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FolderInUse(f"{folder} is not empty", hint="Name a new folder: nothing is overwritten")
-    with closing(RecordReader(record)) as reader:
+    with closing(RecordReader(record, short=0)) as reader:
         answers = asyncio.run(reader.ask(lambda read: _asked(read, begin, end)))
     written = _written(folder, answers)
     print_text(f"{folder / 'index.html'}: {written / 1e6:.1f} MB. Open it in a browser; it needs no server.")

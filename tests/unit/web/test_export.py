@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 pytest.importorskip("starlette", reason="the explorer's extra is not installed")
 
 from kerf.adapters.cli.main import main
+from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.adapters.web.export.folder import POLICY, FolderInUse, export
 from kerf.adapters.web.export.script import NoClassicScript, classic_script
 from kerf.adapters.web.static.files import page_files
@@ -75,6 +77,21 @@ def test_a_full_disk_is_one_coded_line_and_leaves_nothing(
     said = f"KERF105: it cannot be written: No space left on device [{folder}]"
     assert capsys.readouterr().err.startswith(said)
     assert list(folder.iterdir()) == [] if there else not folder.exists()
+
+
+def test_a_record_is_not_read_anew_for_each_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a short record that took most of the time: an export asks of all its names."""
+    record, read = stored(tmp_path / "life.kerf", whole_life().store), []
+
+    def counted(store: SQLiteStore, after: int = 0, until: int | None = None, *only: Any) -> Iterator[Any]:
+        read.append(not only and after == 0 and (until is None or until > store.last_position() // 2))
+        return scan(store, after, until, *only)
+
+    scan = SQLiteStore.scan
+    monkeypatch.setattr(SQLiteStore, "scan", counted)
+    export(str(record), tmp_path / "page")
+    names = answers_in(tmp_path / "page")["explain"]
+    assert 0 < sum(read) < 2 * len(names)
 
 
 @pytest.mark.slow
