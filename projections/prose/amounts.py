@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799  # seconds: the years 1 to 9999
+_GI = 2**30
+_BYTES = ("memory", "ephemeral-storage")
 _MAX_NAMES = 5
 """At most this many names of a list are written out."""
 
@@ -58,3 +60,15 @@ def _second(seconds: int) -> str:
 
 def dollars(amount: float) -> str:
     return f"${amount:,.4f}"
+
+
+def rounded(amount: int, resource: str) -> str:
+    """Write an amount of a resource to be read at a glance: in cores or Gi, with one decimal at most; less than one Gi
+    in Mi."""
+    if resource == "cpu":
+        return f"{amount / 1000:,.1f}".removesuffix(".0")
+    if resource not in _BYTES:
+        return f"{amount:,}"
+    if 0 < amount < _GI:
+        return f"{amount / 2**20:,.0f}Mi"
+    return f"{amount / _GI:,.1f}".removesuffix(".0") + "Gi"

@@ -11,9 +11,8 @@ from kerf.adapters.cli.render.explain.pod import pod_text
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, some
 from kerf.engine.model.karpenter.nodepools import Budget
-from kerf.engine.model.quantities import format_quantity
 from kerf.engine.scheduling.reasons import SchedulingCode
-from kerf.projections.prose.amounts import count, dollars, duration, moment
+from kerf.projections.prose.amounts import count, dollars, duration, moment, rounded
 from kerf.projections.prose.daemonsets import daemonsets_in_words
 from kerf.projections.prose.few_words import few_words
 from kerf.projections.prose.reasons import sentence
@@ -73,7 +72,7 @@ def _reserved(explained: PoolExplanation, resource: str) -> str:
     nodes = (
         "1 node on its way counts" if explained.in_flight == 1 else f"{explained.in_flight} nodes on their way count"
     )
-    return f"; {nodes} as up to {format_quantity(explained.reserved[resource], resource)} more"
+    return f"; {nodes} as up to {rounded(explained.reserved[resource], resource)} more"
 
 
 def pool_text(printer: Printer, explained: PoolExplanation) -> None:
@@ -86,7 +85,7 @@ def pool_text(printer: Printer, explained: PoolExplanation) -> None:
     for wrong in explained.wrong:
         printer.line(condition_words(wrong), "warning")
     for resource, (used, limit) in explained.limits.items():
-        amounts = f"{format_quantity(used, resource)} of {format_quantity(limit, resource)} {resource}"
+        amounts = f"{rounded(used, resource)} of {rounded(limit, resource)} {resource}"
         on_their_way = _reserved(explained, resource)
         printer.line(f"limit: {amounts}{on_their_way}", "warning" if used >= limit else "info")
     for refused in explained.refused:

@@ -30,7 +30,7 @@ from kerf.projections.cluster_status.structs import (
 from kerf.projections.cluster_status.words import OUTLOOKS, UNDER_WAY, ground_words, late_words
 from kerf.projections.figures.capacity import OFFERING_PARTS
 from kerf.projections.figures.measures import in_common
-from kerf.projections.prose.amounts import count, duration, moment
+from kerf.projections.prose.amounts import count, duration, moment, rounded
 from kerf.projections.prose.few_words import few_words
 from kerf.projections.prose.overlaid_prices import overlaid_words
 
@@ -42,8 +42,6 @@ _BESIDE_BARS, _NARROW = 34, 68
 """The columns of a node's line besides its name and bars; a terminal that is narrower has short bars."""
 _BARRED = (("cpu", "cpu"), ("mem", "memory"))
 """What has a bar: its label and the resource."""
-_GI = 2**30
-_BYTES = ("memory", "ephemeral-storage")
 
 
 def status_text(printer: Printer, status: ClusterStatus, *, all_nodes: bool = False) -> None:
@@ -145,7 +143,7 @@ def _section(printer: Printer, title: str, items: Iterator[list[str]], of: int, 
 
 def _waiting(groups: Iterable[WaitingWorkload]) -> Iterator[list[str]]:
     for group in groups:
-        asked = ", ".join(f"{_amount(amount, name)} {name}" for name, amount in group.requests.items())
+        asked = ", ".join(f"{rounded(amount, name)} {name}" for name, amount in group.requests.items())
         where = f" {some(group.places)}" if group.places else ""
         why = group.why.removeprefix("NodePool ") if group.why else OUTLOOKS[group.outlook] + where
         each = f", {asked}{' each' if len(group.pods) > 1 else ''}" if asked else ""
@@ -193,7 +191,7 @@ def _pools(status: ClusterStatus) -> Iterator[list[str]]:
     coming = Counter(node.node_pool for node in status.nodes if _is_coming(node))
     for pool in status.pools:
         limits = [
-            f"{_amount(limit.requested, name)} of {_amount(limit.allocatable, name)} {name}"
+            f"{rounded(limit.requested, name)} of {rounded(limit.allocatable, name)} {name}"
             for name, limit in pool.limits.items()
         ]
         still = coming[pool.name]
@@ -292,20 +290,6 @@ def _price(amount: float) -> str:
 def _time(milliseconds: int) -> str:
     """Write a duration without parts of a second."""
     return duration(milliseconds // 1000 * 1000)
-
-
-def _amount(amount: int, resource: str) -> str:
-    """Write an amount in cores or Gi, with one decimal at most."""
-    if resource == "cpu":
-        return f"{amount / 1000:,.1f}".removesuffix(".0")
-    return _gi(amount) if resource in _BYTES else f"{amount:,}"
-
-
-def _gi(amount: int) -> str:
-    """Write bytes in Gi; what is less than one in Mi."""
-    if 0 < amount < _GI:
-        return f"{amount / 2**20:,.0f}Mi"
-    return f"{amount / _GI:,.1f}".removesuffix(".0") + "Gi"
 
 
 def _wrapped(text: str, indent: str) -> list[str]:

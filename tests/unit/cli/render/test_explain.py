@@ -17,13 +17,13 @@ from kerf.adapters.cli.render.output import Printer
 from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint
 from kerf.engine.model.labels import ZONE
-from kerf.engine.model.quantities import format_quantity
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.record.observations import NodeClaimDeletionSeen, NodeClassSeen, Observation
 from kerf.engine.scheduling.explain.relaxed_preferences import RelaxedPreference
 from kerf.engine.scheduling.explain.tracer import NearMiss, PricedType
 from kerf.engine.state.load import load
+from kerf.projections.prose.amounts import rounded
 from kerf.replay.explain.claim import explain_claim
 from kerf.replay.explain.decision import DecisionExplanation, PlanExplanation, explain_decision
 from kerf.replay.explain.funnels import PlacementExplanation, PoolFunnel
@@ -75,9 +75,20 @@ def test_a_limit_tells_what_nodes_on_their_way_count_as(capsys: pytest.CaptureFi
     pool_text(Printer(), replace(found, refused=(refused,)))
     told = capsys.readouterr().out
     assert found.in_flight == 1
-    largest = format_quantity(found.reserved["cpu"], "cpu")
+    largest = rounded(found.reserved["cpu"], "cpu")
     assert f"limit: 0 of 64 cpu; 1 node on its way counts as up to {largest} more\n" in told
     assert "leave of cpu; a node on its way counts as its largest type\n" in told
+
+
+def test_amounts_of_a_limit_are_written_as_status_writes_them(capsys: pytest.CaptureFixture[str]) -> None:
+    store = in_service().store
+    found = explain_pool(store, histories_of(store), load(store), "default")
+    amounts = {"cpu": (36_250, 1_024_000), "memory": (102_293 * 2**20, 800 * 2**30), "pods": (29, 5_000)}
+    pool_text(Printer(), replace(found, limits=amounts, in_flight=1, reserved={"memory": 32_100 * 2**20}))
+    told = capsys.readouterr().out
+    assert "limit: 36.2 of 1,024 cpu\n" in told
+    assert "limit: 99.9Gi of 800Gi memory; 1 node on its way counts as up to 31.3Gi more\n" in told
+    assert "limit: 29 of 5,000 pods\n" in told
 
 
 def test_a_budget_that_leaves_nothing_says_until_when_and_what_uses_it_up(capsys: pytest.CaptureFixture[str]) -> None:
