@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kerf.engine.model.disruption_reasons import DriftReason
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference
@@ -53,3 +53,8 @@ def verdict_words(reason: Reason, differences: Sequence[Difference]) -> str:
     """Write a verdict's reason, with the fields that drifted if it has any."""
     fields = differences_words(differences)
     return f"{sentence(reason)} ({fields})" if fields else sentence(reason)
+
+
+def drifted_words(reasons: Mapping[str, int]) -> str:
+    """Say how many nodes have drifted, and by what: 3 drifted (2 AMIDrift, 1 NodePoolDrifted)."""
+    return f"{sum(reasons.values()):,} drifted ({', '.join(f'{nodes:,} {name}' for name, nodes in reasons.items())})"

@@ -10,9 +10,11 @@ from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, Part
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, RequirementSpec
+from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.observations import NodeClassSeen
 from kerf.engine.state.state import State
 from kerf.projections.status.nodeclass import class_conditions, resolved_class
+from kerf.replay.explain.user_objects.drifted import drifted_by
 
 READY, NOT_READY, GONE = "ready", "not ready", "gone"
 
@@ -35,11 +37,12 @@ class Selected(Struct, frozen=True):
 
 
 class PoolOfClass(Struct, frozen=True):
-    """A NodePool of the NodeClass: how many nodes it has, and how many of them drifted."""
+    """A NodePool of the NodeClass: how many nodes it has, how many of them drifted, and by what."""
 
     node_pool: str
     nodes: int
     drifted: int
+    drifted_by: dict[str, int] = {}
 
 
 class NodeClassExplanation(Struct, frozen=True, kw_only=True):
@@ -150,8 +153,13 @@ def _types(requirements: Iterable[RequirementSpec]) -> str:
 
 def _pools(state: State, seen: NodeClassSeen) -> tuple[PoolOfClass, ...]:
     ref, facts = NodeClassRef(seen.group, seen.kind, seen.name), state.facts
-    nodes: dict[str, list[int]] = {name: [] for name, pool in facts.pools.items() if pool.node_class == ref}
+    nodes: dict[str, list[NodeClaim]] = {name: [] for name, pool in facts.pools.items() if pool.node_class == ref}
     for claim in facts.claims.values():
         if claim.node_class == ref:
-            nodes.setdefault(claim.node_pool, []).append(claim.drifted_since)
-    return tuple(PoolOfClass(name, len(since), sum(map(bool, since))) for name, since in sorted(nodes.items()))
+            nodes.setdefault(claim.node_pool, []).append(claim)
+    return tuple(_pool(name, claims) for name, claims in sorted(nodes.items()))
+
+
+def _pool(name: str, claims: list[NodeClaim]) -> PoolOfClass:
+    reasons = drifted_by(claims)
+    return PoolOfClass(name, len(claims), sum(reasons.values()), reasons)

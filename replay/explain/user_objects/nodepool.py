@@ -27,6 +27,7 @@ from kerf.projections.prose.nearest_reasons import nearest_first
 from kerf.projections.status.nodepool import nodepool_status
 from kerf.replay.explain.funnels import decision_at
 from kerf.replay.explain.pools_not_asked import conditions_not_met
+from kerf.replay.explain.user_objects.drifted import drifted_by
 from kerf.replay.history.histories import Histories
 
 READY, NOT_READY, GONE = "ready", "not ready", "gone"
@@ -61,8 +62,8 @@ class PoolExplanation(Struct, frozen=True, kw_only=True):
     `status` is READY, NOT_READY or GONE; `wrong` are the conditions that are not met, each with its reason. `nodes`
     counts its claims by state, `price` is in USD per hour. `limits` maps resources to what is used and what is allowed;
     `in_flight` nodes that are asked for and not launched yet count as up to `reserved` in addition (S-70).
-    `reasons` counts its nodes by the latest verdict (a code). `launches`: how many it made until then, and `failed` how
-    many of them failed.
+    `reasons` counts its nodes by the latest verdict (a code), `drifted` those that have drifted by the reason of their
+    condition. `launches`: how many it made until then, and `failed` how many of them failed.
     """
 
     node_pool: str
@@ -77,6 +78,7 @@ class PoolExplanation(Struct, frozen=True, kw_only=True):
     reserved: dict[str, int] = {}
     budgets: tuple[PoolBudget, ...]
     reasons: dict[str, int]
+    drifted: dict[str, int] = {}
     refused: tuple[RefusedPods, ...]
     launches: int
     failed: int
@@ -106,6 +108,7 @@ def explain_pool(store: Store, histories: Histories, state: State, name: str) ->
         reserved=_reserved(requested, state),
         budgets=_budgets(state, name),
         reasons=_reasons(claims, state),
+        drifted=drifted_by(claims),
         refused=_refused(store, histories, state, name),
         launches=len(histories_of_pool),
         failed=sum(not claim.instance for claim in histories_of_pool if claim.answers),

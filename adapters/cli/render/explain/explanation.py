@@ -14,6 +14,7 @@ from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.projections.prose.amounts import count, dollars, duration, moment, rounded
 from kerf.projections.prose.daemonsets import daemonsets_in_words
+from kerf.projections.prose.drift import drifted_words
 from kerf.projections.prose.few_words import few_words
 from kerf.projections.prose.reasons import sentence
 from kerf.replay.explain.claim import ClaimExplanation
@@ -101,6 +102,8 @@ def pool_text(printer: Printer, explained: PoolExplanation) -> None:
         )
     for code, number in explained.reasons.items():
         printer.line(f"{count(number, 'node')}: {few_words(code) if code else 'not judged yet'}")
+    if explained.drifted:
+        printer.line(f"of its nodes {drifted_words(explained.drifted)}")
     failed = f", {explained.failed} of which failed" if explained.failed else ""
     printer.line(f"{count(explained.launches, 'launch')} so far{failed}")
 

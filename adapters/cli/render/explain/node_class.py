@@ -7,6 +7,7 @@ from kerf.adapters.cli.render.output import Printer
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.reasons import Reason
 from kerf.projections.prose.amounts import count, moment
+from kerf.projections.prose.drift import drifted_words
 from kerf.replay.explain.user_objects.nodeclass import (
     GONE,
     NOT_READY,
@@ -66,6 +67,6 @@ def _words(found: Found) -> str:
 
 
 def _pool(printer: Printer, pool: PoolOfClass, *, not_ready: bool) -> None:
-    drifted = f", {pool.drifted} drifted" if pool.drifted else ""
+    drifted = f", {drifted_words(pool.drifted_by)}" if pool.drifted else ""
     launches = "; it launches nothing while this NodeClass is not ready" if not_ready else ""
     printer.line(f"NodePool {pool.node_pool} uses it for {count(pool.nodes, 'node')}{drifted}{launches}")

@@ -36,6 +36,7 @@ from kerf.replay.what_if.node import WhatWouldChange, WouldGo
 from tests.support.lives import claim_of, in_service, show_taint
 from tests.support.records import position_of
 from tests.support.world import NODE_CLASS, World, pool
+from tests.support.worlds import drift
 
 
 @pytest.mark.parametrize(
@@ -89,6 +90,20 @@ def test_amounts_of_a_limit_are_written_as_status_writes_them(capsys: pytest.Cap
     assert "limit: 36.2 of 1,024 cpu\n" in told
     assert "limit: 99.9Gi of 800Gi memory; 1 node on its way counts as up to 31.3Gi more\n" in told
     assert "limit: 29 of 5,000 pods\n" in told
+
+
+def test_c2_a_nodepool_tells_how_many_of_its_nodes_have_drifted_and_by_what(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    world = drift.in_service()
+    before = explain_pool(world.store, histories_of(world.store), load(world.store), "default")
+    drift.change(world, labels={"team": "b"})
+    found = explain_pool(world.store, histories_of(world.store), load(world.store), "default")
+    assert (before.drifted, found.drifted) == ({}, {"NodePoolDrifted": 1})
+    pool_text(Printer(), before)
+    assert "drifted" not in capsys.readouterr().out.replace("to go as drifted", "")
+    pool_text(Printer(), replace(found, drifted={"AMIDrift": 1_200, "NodePoolDrifted": 1}))
+    assert "of its nodes 1,201 drifted (1,200 AMIDrift, 1 NodePoolDrifted)\n" in capsys.readouterr().out
 
 
 def test_a_budget_that_leaves_nothing_says_until_when_and_what_uses_it_up(capsys: pytest.CaptureFixture[str]) -> None:

@@ -89,7 +89,8 @@ def test_one_that_is_not_ready_says_why_and_what_it_selects(capsys: pytest.Captu
         "security groups:",
         "  open (sg-1)",
         "role nodes, instance profile profile",
-        "NodePool default uses it for 1 node, 1 drifted; it launches nothing while this NodeClass is not ready",
+        "NodePool default uses it for 1 node, 1 drifted (1 NodeClassDrift); "
+        "it launches nothing while this NodeClass is not ready",
     ]
 
 
