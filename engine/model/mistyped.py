@@ -96,6 +96,23 @@ def values_of(catalogue: Catalogue) -> Known:
     return {**found, **CLOSED}
 
 
+def values_given(pools: Iterable[NodePool]) -> Known:
+    """Returns the values that NodePools give for labels of their own, and the NodePools' names.
+
+    Without a label that a NodePool allows any value of: it gives what a pod asks for.
+    """
+    given: dict[str, set[str]] = {lbl.NODEPOOL: set()}
+    anything: set[str] = set()
+    for pool in pools:
+        own: list[tuple[str, Collection[str]]] = [(lbl.normalise(key), {value}) for key, value in pool.labels.items()]
+        own += [(lbl.normalise(spec.key), spec.values) for spec in pool.requirements if spec.operator == "In"]
+        for key, values in ((lbl.NODEPOOL, (pool.name,)), *own):
+            given.setdefault(key, set()).update(values)
+        anything |= {lbl.normalise(spec.key) for spec in pool.requirements} - {key for key, _ in own}
+    others = {key: values for key, values in given.items() if key not in lbl.WELL_KNOWN | anything}
+    return {**others, lbl.NODEPOOL: given[lbl.NODEPOOL]}
+
+
 def suggestion(key: str, undefined: frozenset[str], own: Iterable[str]) -> str | None:
     """Returns the known label that an unknown one may be meant to be (S-22).
 

@@ -9,8 +9,7 @@ from kerf.engine.model.did_you_mean import did_you_mean
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import PodShape
-from kerf.engine.model.labels import NODEPOOL
-from kerf.engine.model.mistyped import NOTES, mistyped, values_of
+from kerf.engine.model.mistyped import NOTES, mistyped, values_given, values_of
 from kerf.engine.model.reasons import Reason
 from kerf.replay.scenarios.errors import ScenarioError
 
@@ -50,10 +49,11 @@ def _similar_field(name: str, known: Collection[str]) -> str:
 def typo_notes(offered: Iterable[tuple[NodePool, Catalogue]], shapes: Iterable[PodShape]) -> list[dict[str, Any]]:
     """Note NodePools without instance types, and labels and values of NodePools and pods that look mistyped.
 
-    They are compared with the labels of the instance types and the names of NodePools. NodeClasses do not matter here.
+    They are compared with the labels of the instance types and of NodePools, and the names of these. NodeClasses do not
+    matter here.
     """
     pools = list(offered)
-    known: dict[str, set[str]] = {NODEPOOL: {pool.name for pool, _ in pools}}
+    known = {key: set(values) for key, values in values_given(pool for pool, _ in pools).items()}
     for catalogue in {id(pool): pool for _, pool in pools}.values():
         for key, values in values_of(catalogue).items():
             known.setdefault(key, set()).update(values)

@@ -56,6 +56,12 @@ def notes_across(documents: Sequence[Document]) -> dict[int, list[str]]:
     return notes
 
 
+def pools_of(documents: Iterable[Document]) -> list[NodePool]:
+    """The NodePools among documents, as far as they can be read."""
+    read = (_read(number, document) for number, document in enumerate(documents) if document.get("kind") == "NodePool")
+    return [found.object for found in read if found is not None and isinstance(found.object, NodePool)]
+
+
 def _read(number: int, document: Document) -> _Read | None:
     try:
         decoded = decode_object(document)

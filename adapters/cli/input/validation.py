@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from kerf.adapters.aws.catalogue.facts import ec2_values
 from kerf.adapters.aws.userdata.own_user_data import user_data_problem
-from kerf.adapters.cli.input.across_objects import notes_across
+from kerf.adapters.cli.input.across_objects import notes_across, pools_of
 from kerf.adapters.cli.input.manifests import Placed, manifest_note_sentence, read_manifests
 from kerf.adapters.kubernetes.published_schemas import published_schemas
 from kerf.adapters.manager.config_maps import is_settings, old_settings
@@ -24,7 +24,7 @@ from kerf.engine.model.manifests.decode import decode_object, subject_of
 from kerf.engine.model.manifests.lists import items_of
 from kerf.engine.model.manifests.validate import Verdict, judge
 from kerf.engine.model.manifests.violations import ManifestError, Violation
-from kerf.engine.model.mistyped import CLOSED, Known, near_value
+from kerf.engine.model.mistyped import CLOSED, Known, near_value, values_given
 from kerf.engine.model.reasons import Reason
 
 _OLD = {
@@ -50,8 +50,9 @@ def check_manifests(files: Sequence[str], *, kubernetes: str = "") -> list[Check
     """
     published = published_schemas(kubernetes)
     placed, unreadable = read_manifests(files)
-    known = ec2_values()
-    across = notes_across([manifest.document for manifest in placed])
+    documents = [manifest.document for manifest in placed]
+    known = {**values_given(pools_of(documents)), **ec2_values()}
+    across = notes_across(documents)
     checked: list[Checked] = []
     for number, manifest in enumerate(placed):
         if is_timeline(manifest.document):

@@ -87,6 +87,26 @@ def test_a_toleration_of_a_taint_that_no_pool_has_is_noted(kerf: Run, tmp_path: 
     assert notes_of(out) == ["tolerations: no NodePool in these files has a taint dedicate. Is it dedicated?"]
 
 
+def test_a_value_that_is_nearly_one_that_a_pool_gives_is_noted(kerf: Run, tmp_path: Path) -> None:
+    tier = {"key": "tier", "operator": "In", "values": ["critical"]}
+    pool = changed(NODE_POOL, "spec.template.spec.requirements", [tier])
+    labelled = changed(NODE_POOL, "spec.template.metadata", {"labels": {"tier": "critical"}})
+    anything = changed(NODE_POOL, "spec.template.spec.requirements", [{"key": "tier", "operator": "Exists"}])
+    anything = changed(anything, "metadata.name", "anything")
+    expression = {"key": "tier", "operator": "In", "values": ["critcal"]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    selects = changed(POD, "spec.nodeSelector", {"tier": "critcal"})
+    asks = changed(POD, "spec.affinity", affinity)
+    for given, pod, path in ((pool, selects, "nodeSelector"), (pool, asks, "nodeAffinity"),
+                             (labelled, selects, "nodeSelector")):  # fmt: skip
+        expected = f"{path}: critcal is no tier that kerf knows. Is it critical?"
+        assert notes_of(kerf("validate", written(tmp_path, given, pod))[1]) == [expected]
+    other = changed(POD, "spec.nodeSelector", {"tier": "batch"})
+    for documents in ((selects,), (anything, selects), (pool, anything, selects), (pool, other)):
+        assert notes_of(kerf("validate", written(tmp_path, *documents))[1]) == []
+
+
 def test_strict_fails_on_notes(kerf: Run, tmp_path: Path) -> None:
     file = written(tmp_path, changed(POD, "spec.nodeSelector", {"topology.kubernetes.io/zone": "us-wset-2a"}))
     assert (kerf("validate", file)[0], kerf("validate", file, "--strict")[0]) == (0, 1)

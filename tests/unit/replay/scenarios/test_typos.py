@@ -46,6 +46,14 @@ def test_the_names_of_node_pools_are_known() -> None:
     assert (noted["code"], noted["params"]["near"]) == ("mistyped-value", "default")
 
 
+def test_the_values_that_node_pools_give_are_known() -> None:
+    tier = [{"key": "tier", "operator": "In", "values": ["critical"]}]
+    pools = [pool(requirements=tier), pool(name="b", requirements=tier)]
+    given = scenario(pods=[pod("x", spec={"nodeSelector": {"tier": "critcal"}})], nodePools=pools)
+    (noted,) = plan_scenario(given, CATALOGUES)["kerf"]["notes"]
+    assert (noted["code"], noted["object"], noted["params"]["near"]) == ("mistyped-value", "pods", "critical")
+
+
 def test_a_scenario_without_instance_types_says_how_to_give_them() -> None:
     found = plan_scenario(scenario(pods=[pod("x")], instanceTypes=None), CATALOGUES)["kerf"]
     (noted,) = found["notes"]
