@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from kerf.engine.model.mistyped import mistyped, values_given
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult, Unplaced
 from kerf.engine.record.store import Store
@@ -53,7 +54,8 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     decisive decision is from before the record's base, and cannot be made again. `kept`: why it may not leave its going
     node yet. `lost` are nodes that were planned for it, and did not come. `not_asked` are the NodePools that would have
     been asked for it, and are left out now, and those that were deleted lately; `counted` says which pods its rules of
-    topology count that leave it no place.
+    topology count that leave it no place. `mistyped` are values that it asks for and that are nearly ones
+    that NodePools give, as far as no near miss says so.
     """
 
     pod: str
@@ -79,6 +81,7 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     crowding: tuple[CrowdingDaemonSets | None, ...] = ()
     not_asked: tuple[PoolNotAsked, ...] = ()
     counted: tuple[CountedPods, ...] = ()
+    mistyped: tuple[Reason, ...] = ()
 
 
 def explain_pod(store: Store, name: str, position: int | None = None, now: int = 0) -> PodExplanation:
@@ -98,6 +101,7 @@ def explain_known_pod(store: Store, histories: Histories, state: State, pod: Pod
     recorded = _recorded_reasons(store, decision, pod.uid) if decision is not None else ()
     reasons = _nearest_first(state, pod.uid, recorded)
     claim = histories.claims.get(decision.place) if decision is not None else None
+    how = explain_placement(replan, pod.uid) if replan is not None else None
     return PodExplanation(
         pod=pod.key,
         uid=pod.uid,
@@ -109,7 +113,7 @@ def explain_known_pod(store: Store, histories: Histories, state: State, pod: Pod
         looks=tuple(pod.decisions),
         look=decision,
         look_again=histories.repeated.get(decision.position, 0) if decision is not None else 0,
-        how=explain_placement(replan, pod.uid) if replan is not None else None,
+        how=how,
         launch=launch_of(claim) if claim is not None else None,
         reasons=reasons,
         refused=_refused(state, pod.uid, reasons),
@@ -122,6 +126,7 @@ def explain_known_pod(store: Store, histories: Histories, state: State, pod: Pod
         lost=_lost(pod, histories),
         counted=_counted(state, pod.uid, reasons),
         not_asked=_not_asked(histories, state, pod.uid, reasons),
+        mistyped=_mistyped(state, pod.uid, reasons, how),
     )
 
 
@@ -157,6 +162,17 @@ def _counted(state: State, uid: str, reasons: tuple[Reason, ...]) -> tuple[Count
     if uid not in state.indexes.pending:
         return ()
     return counted_pods(reasons, state.indexes.blobs.shape(state.facts.pods[uid].shape))
+
+
+def _mistyped(
+    state: State, uid: str, reasons: tuple[Reason, ...], how: PlacementExplanation | None
+) -> tuple[Reason, ...]:
+    if not reasons or uid not in state.indexes.pending:
+        return ()
+    shape = state.indexes.blobs.shape(state.facts.pods[uid].shape)
+    notes = mistyped(shape, (shape,), values_given(state.facts.pools.values()))
+    told = {value for pool in (how.pools if how is not None else ()) for miss in pool.near for value in miss.meant}
+    return tuple(note for note in notes if note.code == "mistyped-value" and note.params["near"] not in told)
 
 
 def _not_asked(histories: Histories, state: State, uid: str, reasons: tuple[Reason, ...]) -> tuple[PoolNotAsked, ...]:

@@ -9,6 +9,7 @@ from kerf.adapters.cli.render.explain.not_asked import not_asked_text
 from kerf.adapters.cli.render.explain.placement import CUT_SINCE, launch_text, placement_text
 from kerf.adapters.cli.render.explain.selectors import selector_words
 from kerf.adapters.cli.render.figures.tables import common_words
+from kerf.adapters.cli.render.notes import note_sentence
 from kerf.adapters.cli.render.output import Printer
 from kerf.projections.prose.amounts import count, duration, moment
 from kerf.projections.prose.daemonsets import daemonsets_in_words
@@ -57,6 +58,8 @@ def pod_text(printer: Printer, explained: PodExplanation) -> None:
     for reason in explained.reasons:
         more = daemonsets_in_words(crowding.get(id(reason))) + refused_in_words(reason, refused.get(id(reason)))
         printer.line(f"no place: {sentence(reason)}{more}", "warning")
+    for note in explained.mistyped:
+        printer.line(note_sentence(note), "warning")
     for counted in explained.counted:
         printer.line(f"its {counted.rule} over {counted.key} counts {_counted(counted)}")
     not_asked_text(printer, explained.not_asked)

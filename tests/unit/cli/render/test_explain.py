@@ -15,7 +15,7 @@ from kerf.adapters.cli.render.explain.placement import MAX_INSTANCE_TYPES, launc
 from kerf.adapters.cli.render.explain.pod import pod_text
 from kerf.adapters.cli.render.output import Printer
 from kerf.engine.model.karpenter.nodepools import Budget
-from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint
+from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint, Taint
 from kerf.engine.model.labels import ZONE
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult
@@ -90,6 +90,32 @@ def test_amounts_of_a_limit_are_written_as_status_writes_them(capsys: pytest.Cap
     assert "limit: 36.2 of 1,024 cpu\n" in told
     assert "limit: 99.9Gi of 800Gi memory; 1 node on its way counts as up to 31.3Gi more\n" in told
     assert "limit: 29 of 5,000 pods\n" in told
+
+
+@pytest.mark.parametrize(
+    ("taints", "told"),
+    [
+        ((Taint("tier", "NoSchedule"),), "nodeSelector: critcal is no tier that kerf knows. Is it critical?"),
+        ((), "(is critical meant?)"),
+    ],
+)
+def test_a_value_that_is_nearly_one_that_a_nodepool_gives_is_told_once(
+    taints: tuple[Taint, ...], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where something else keeps the pod from that NodePool, too, no near miss says it."""
+    world = World()
+    world.prepare(pool("crit", labels={"tier": "critical"}, taints=taints))
+    world.see(Observation(pool("default")))
+    world.pending("web", node_selector={"tier": "critcal"})
+    world.pending("other", node_selector={"tier": "batch"})
+    world.after(1_000)
+    pod_text(Printer(), explain_pod(world.store, "default/web"))
+    hints = [
+        line for line in capsys.readouterr().out.splitlines() if "s it critical?" in line or "critical meant" in line
+    ]
+    assert [line.endswith(told) for line in hints] == [True]
+    pod_text(Printer(), explain_pod(world.store, "default/other"))
+    assert "s it critical?" not in capsys.readouterr().out
 
 
 def test_c2_a_nodepool_tells_how_many_of_its_nodes_have_drifted_and_by_what(
