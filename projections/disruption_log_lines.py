@@ -81,6 +81,7 @@ class DisruptionLines:
         self._proposed: dict[str, Move] = {}
         self._begun: dict[str, tuple[Move, set[str]]] = {}  # with the candidates that have not gone yet
         self._deadlines: dict[str, int] = {}  # claim → when its pods go by force
+        self._drains: dict[str, int] = {}  # claim → since when it is drained
         self.graces = ForcedGraces()
 
     def know(self, state: State) -> None:
@@ -91,6 +92,7 @@ class DisruptionLines:
         self._begun = {ref: (move.move, waiting.intersection(move.move.claims)) for ref, move in moves if move.started}
         claims = state.facts.claims.values()
         self._deadlines = {claim.name: claim.deadline for claim in claims if claim.deadline is not None}
+        self._drains = {claim.name: claim.drain_started for claim in claims if claim.drain_started}
         self.graces.know(state)
 
     def recall(self, entry: Entry) -> None:
@@ -213,11 +215,11 @@ class DisruptionLines:
 
     def tainted(self, event: ev.Tainted | ev.ReasonRaised, entry: Entry) -> list[Line]:
         """Log a claim that goes without a command: what leaves no choice. A move has its own line; what somebody else
-        deletes is no disruption."""
+        deletes is no disruption. What goes already goes once, as M-13 counts it (D-136, A-362)."""
         lines = self._deadline(event.claim, event.deadline, entry)
         if isinstance(event, ev.ReasonRaised):  # its command no longer brings it about
             self._leaves(event.claim)
-        if event.why in BUDGET_REASONS or is_deletion(event.why):
+        if event.why in BUDGET_REASONS or is_deletion(event.why) or self._goes_already(event, entry):
             return lines
         message = "deleting unhealthy node" if event.why == DisruptionReason.UNHEALTHY else "disrupting node(s)"
         told = self._line(
@@ -227,8 +229,14 @@ class DisruptionLines:
         )  # fmt: skip
         return [told, *lines]
 
+    def _goes_already(self, event: ev.Tainted | ev.ReasonRaised, entry: Entry) -> bool:
+        """Whether a claim was on its way out before. The candidate of a move is not until it is drained (D-116)."""
+        drains = 0 < self._drains.get(event.claim, 0) < entry.at
+        return isinstance(event, ev.ReasonRaised) and (drains or event.was not in BUDGET_REASONS)
+
     def started(self, event: ev.DrainStarted, entry: Entry) -> list[Line]:
         """Log a command that has come to its end: all its candidates go (LG-2)."""
+        self._drains[event.claim] = entry.at
         done = self._leaves(event.claim)
         lines = [self._command(DEBUG, entry, "command succeeded", ref, move) for ref, move in done]
         return self._deadline(event.claim, event.deadline, entry) + lines
@@ -269,6 +277,7 @@ class DisruptionLines:
 
     def over(self, claim: str) -> None:
         self._deadlines.pop(claim, None)
+        self._drains.pop(claim, None)
         self._leaves(claim)
 
 
