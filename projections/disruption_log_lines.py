@@ -99,6 +99,13 @@ class DisruptionLines:
         """Take up moves that an earlier process proposed, and that are over in the state."""
         self._proposed |= proposals(entry)
 
+    def untold(self, entries: Iterable[Entry]) -> None:
+        """Forget deadlines that these entries bring, which the state has already: their lines are still to come."""
+        for entry in entries:
+            event = entry.payload
+            if isinstance(event, ev.Tainted | ev.ReasonRaised | ev.DrainStarted) and _brings_deadline(event, entry):
+                self._deadlines.pop(event.claim, None)
+
     def pool(self, pool: NodePool) -> None:
         self._pools[pool.name] = pool
 
@@ -279,6 +286,12 @@ class DisruptionLines:
         self._deadlines.pop(claim, None)
         self._drains.pop(claim, None)
         self._leaves(claim)
+
+
+def _brings_deadline(event: ev.Tainted | ev.ReasonRaised | ev.DrainStarted, entry: Entry) -> bool:
+    """Whether a claim had another deadline before, or none. A stronger reason only leaves no time, or the deadline as
+    it was (D-136)."""
+    return event.deadline == entry.at if isinstance(event, ev.ReasonRaised) else event.deadline is not None
 
 
 def _replacement(claim: str, capacity_types: tuple[str, ...], types: tuple[str, ...]) -> Line:

@@ -91,6 +91,10 @@ class KarpenterLog:
         """Take up what an earlier process proposed."""
         self._disruption.recall(entry)
 
+    def untold(self, entries: Sequence[Entry]) -> None:
+        """Note that the state of `know` has these entries already, and that they are still to be applied."""
+        self._disruption.untold(entries)
+
     def apply(self, entry: Entry) -> list[Line]:
         self._position = entry.position
         handler = _HANDLERS.get(type(entry.payload))

@@ -19,7 +19,15 @@ def proposals(entry: Entry) -> dict[str, Move]:
 def proposals_that_end_with_office(entries: Sequence[Entry]) -> list[Entry]:
     """Return which of these entries proposed moves that end with the turn in which the last process takes office. The
     state that the process begins with has them no more."""
-    first = max((index for index, entry in enumerate(entries) if isinstance(entry.payload, OfficeTaken)), default=0)
-    results = [entry.payload.result for entry in entries[first:] if isinstance(entry.payload, Decision)]
+    before, turn = around_office(entries)
+    results = [entry.payload.result for entry in turn if isinstance(entry.payload, Decision)]
     ended = {result.move.partition(".")[0] for result in results if isinstance(result, MoveStepResult)}
-    return [entry for entry in entries[:first] if str(entry.position) in ended]
+    return [entry for entry in before if str(entry.position) in ended]
+
+
+def around_office(entries: Sequence[Entry]) -> tuple[Sequence[Entry], Sequence[Entry]]:
+    """Return the entries before the last process takes office, and those from there on: its first turn, which the state
+    that it begins with has already, and of which nobody has told yet."""
+    taken = (index for index, entry in enumerate(entries) if isinstance(entry.payload, OfficeTaken))
+    first = max(taken, default=len(entries))
+    return entries[:first], entries[first:]

@@ -23,7 +23,7 @@ from kerf.projections.karpenter_logs import KarpenterLog, line_json
 from kerf.projections.kubernetes_events.decision_events import DecisionEvents
 from kerf.projections.kubernetes_events.event import KubernetesEvent
 from kerf.projections.kubernetes_events.object_events import ObjectEvents
-from kerf.projections.proposals import proposals_that_end_with_office
+from kerf.projections.proposals import around_office, proposals_that_end_with_office
 
 LOOK_EVERY = 300.0
 """Seconds between looks at what lasts. With AGAIN_AFTER this is half an hour."""
@@ -58,6 +58,7 @@ class TurnReports:
         for entry in proposals_that_end_with_office(entries):
             self._telemetry.recall(entry)
             self._log.recall(entry)
+        self._log.untold(around_office(entries)[1])
         self._decisions.recall(entries)
         self._objects.recall(entries)
 
@@ -146,6 +147,9 @@ class LogOutput:
 
     def recall(self, entry: Entry) -> None:
         self._log.recall(entry)
+
+    def untold(self, entries: Sequence[Entry]) -> None:
+        self._log.untold(entries)
 
     def __call__(self, entries: Sequence[Entry]) -> None:
         self._write([fields for entry in entries for fields in self._log.apply(entry)])

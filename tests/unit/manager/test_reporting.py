@@ -202,3 +202,19 @@ def test_ev9_m5_lg6_a_move_that_ends_with_the_turn_of_taking_office_is_told(
     assert telemetry._metrics is not None
     found = scraped(exposition(telemetry._metrics.families()))
     assert value(found, "karpenter_voluntary_disruption_failed_validations_total", consolidation_type="single") == 1
+
+
+def test_lg11_a_deadline_of_the_turn_of_taking_office_is_logged_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """A claim that expires while no process runs. The process after that one tells it no more."""
+    world = in_service(expire_after=3_600_000, termination_grace_period=600_000)
+    world.now += 3_600_000
+    for times in (1, 0):
+        world.runtime = world.start()
+        telemetry = Telemetry(provider="kwok", state_metrics=False)
+        telemetry.record_is_read(world.runtime)
+        reports = TurnReports(world.runtime.state, LogOutput("info", ["stdout"]), telemetry)
+        reports.recall(world.store)
+        reports(world.runtime.new_entries)
+        told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert [line["message"] for line in told].count("annotated nodeclaim") == times
+        assert [line["message"] for line in told].count("disrupting node(s)") == times
