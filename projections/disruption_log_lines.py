@@ -96,7 +96,7 @@ class DisruptionLines:
         self.graces.know(state)
 
     def recall(self, entry: Entry) -> None:
-        """Take up moves that an earlier process proposed, and that are over in the state."""
+        """Take up moves that an earlier process proposed or began, and that are over in the state."""
         self._proposed |= proposals(entry)
 
     def untold(self, entries: Iterable[Entry]) -> None:

@@ -88,7 +88,7 @@ class KarpenterLog:
         }
 
     def recall(self, entry: Entry) -> None:
-        """Take up what an earlier process proposed."""
+        """Take up what an earlier process proposed or began."""
         self._disruption.recall(entry)
 
     def untold(self, entries: Sequence[Entry]) -> None:

@@ -1,4 +1,4 @@
-"""The moves that a disruption pass proposed, by what they are known as."""
+"""The moves that a disruption pass proposed, or that began, by what they are known as."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from kerf.engine.record.observations import OfficeTaken
 
 
 def proposals(entry: Entry) -> dict[str, Move]:
-    """Return the moves of one entry, by "position.index"."""
+    """Return the moves of one entry, by "position.index". One that began names its replacements."""
     result = entry.payload.result if isinstance(entry.payload, Decision) else None
+    if isinstance(result, MoveStepResult) and result.begun is not None:
+        return {result.move: result.begun}
     proposed = result.proposed if isinstance(result, ProposedMovesResult) else ()
     return {f"{entry.position}.{index}": move for index, move in enumerate(proposed)}
 
 
 def proposals_that_end_with_office(entries: Sequence[Entry]) -> list[Entry]:
-    """Return which of these entries proposed moves that end with the turn in which the last process takes office. The
-    state that the process begins with has them no more."""
+    """Return which of these entries proposed or began moves that end with the turn in which the last process takes
+    office. The state that the process begins with has them no more."""
     before, turn = around_office(entries)
     results = [entry.payload.result for entry in turn if isinstance(entry.payload, Decision)]
-    ended = {result.move.partition(".")[0] for result in results if isinstance(result, MoveStepResult)}
-    return [entry for entry in before if str(entry.position) in ended]
+    ended = {result.move for result in results if isinstance(result, MoveStepResult)}
+    return [entry for entry in before if ended & proposals(entry).keys()]
 
 
 def around_office(entries: Sequence[Entry]) -> tuple[Sequence[Entry], Sequence[Entry]]:

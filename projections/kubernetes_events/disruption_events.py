@@ -73,7 +73,7 @@ class DisruptionEvents:
         self._kept |= {(verdict.claim, verdict.action): verdict for verdict in verdicts}
 
     def recall_moves(self, entry: Entry) -> None:
-        """Take up moves that an earlier process proposed, and that are over in the state."""
+        """Take up moves that an earlier process proposed or began, and that are over in the state."""
         self._moves |= proposals(entry)
 
     def kept(self) -> list[Verdict]:
