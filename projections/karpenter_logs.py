@@ -5,7 +5,7 @@ A line is a dict in the order of its keys; `line_json` turns it into JSON. The s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -90,6 +90,12 @@ class KarpenterLog:
     def recall(self, entry: Entry) -> None:
         """Take up what an earlier process proposed or began."""
         self._disruption.recall(entry)
+
+    def recall_lives(self, entries: Iterable[Entry]) -> None:
+        """Take up claims that are over in the state, of their earlier events, which are logged already."""
+        for entry in entries:
+            if isinstance(entry.payload, ev.Requested | ev.Adopted | ev.Launched | ev.Registered):
+                self.apply(entry)
 
     def untold(self, entries: Sequence[Entry]) -> None:
         """Note that the state of `know` has these entries already, and that they are still to be applied."""

@@ -23,7 +23,7 @@ from kerf.projections.karpenter_logs import KarpenterLog, line_json
 from kerf.projections.kubernetes_events.decision_events import DecisionEvents
 from kerf.projections.kubernetes_events.event import KubernetesEvent
 from kerf.projections.kubernetes_events.object_events import ObjectEvents
-from kerf.projections.proposals import around_office, proposals_that_end_with_office
+from kerf.projections.proposals import around_office, lives_that_end_with_office, proposals_that_end_with_office
 
 LOOK_EVERY = 300.0
 """Seconds between looks at what lasts. With AGAIN_AFTER this is half an hour."""
@@ -58,6 +58,9 @@ class TurnReports:
         for entry in proposals_that_end_with_office(entries):
             self._telemetry.recall(entry)
             self._log.recall(entry)
+        lives = lives_that_end_with_office(entries)
+        self._telemetry.recall_lives(lives)
+        self._log.recall_lives(lives)
         self._log.untold(around_office(entries)[1])
         self._decisions.recall(entries)
         self._objects.recall(entries)
@@ -147,6 +150,9 @@ class LogOutput:
 
     def recall(self, entry: Entry) -> None:
         self._log.recall(entry)
+
+    def recall_lives(self, entries: Sequence[Entry]) -> None:
+        self._log.recall_lives(entries)
 
     def untold(self, entries: Sequence[Entry]) -> None:
         self._log.untold(entries)

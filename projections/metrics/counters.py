@@ -7,7 +7,7 @@ state that the process begins with.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -49,7 +49,7 @@ from kerf.engine.record.observations import (
     SettingsSeen,
 )
 from kerf.engine.state.moves import WITHDRAWN, WITHDRAWN_WITHOUT_HOLD
-from kerf.engine.state.state import State
+from kerf.engine.state.state import Facts, State
 from kerf.projections.kubernetes_events.drain_events import BY_FORCE
 from kerf.projections.metrics.counted_claims import CountedClaim, counted_claims, disruption_labels
 from kerf.projections.metrics.counter_definitions import COUNTER_DEFINITIONS, KERFS_OWN, PREFIX
@@ -106,6 +106,13 @@ class RecordCounters:
         self._moves |= proposals(entry)
         if isinstance(entry.payload, Decision) and isinstance(entry.payload.result, ProvisionResult):
             self._waiting_pods.recall(entry.payload.result, entry.at, others_planned_for(self._state))
+
+    def recall_lives(self, entries: Iterable[Entry]) -> None:
+        """Take up claims that are over in the state, of their earlier events, which are counted already."""
+        earlier = RecordCounters(State(Facts(), self._state.indexes.blobs), self.provider)
+        for entry in entries:
+            earlier.apply(entry)
+        self._claims |= earlier._claims
 
     def waiting(self) -> Mapping[str, WaitingPod]:
         """Return the pods by uid that are not bound yet, or not ready yet."""

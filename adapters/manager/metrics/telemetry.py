@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import kerf
 from kerf.adapters.controller.process_clocks import ProcessClocks
@@ -72,6 +72,11 @@ class Telemetry:
         if self._metrics is not None and self._conditions is not None:
             self._metrics.recall(entry)
             self._conditions.recall(entry)
+
+    def recall_lives(self, entries: Iterable[Entry]) -> None:
+        """Take up claims that are over in the state, of their earlier events."""
+        if self._metrics is not None:
+            self._metrics.recall_lives(entries)
 
     def watch(self, world: KubernetesController) -> None:
         self._world = world

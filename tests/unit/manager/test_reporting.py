@@ -19,7 +19,7 @@ from kerf.adapters.manager.reporting import LogOutput, TurnReports
 from kerf.adapters.manager.settings import SettingError
 from kerf.engine.record.observations import Observation
 from kerf.engine.state.state import Facts, State
-from tests.support.lives import claim_of, half_empty, in_service
+from tests.support.lives import asked, claim_of, half_empty, in_service
 from tests.support.metrics import scraped, value
 from tests.support.records import whole_life
 from tests.support.world import World
@@ -218,3 +218,26 @@ def test_lg11_a_deadline_of_the_turn_of_taking_office_is_logged_once(capsys: pyt
         told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         assert [line["message"] for line in told].count("annotated nodeclaim") == times
         assert [line["message"] for line in told].count("disrupting node(s)") == times
+
+
+def test_m13_l178_a_launch_that_times_out_with_the_turn_of_taking_office_has_its_nodepool(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The state that the process begins with has the claim no more."""
+    world = asked(termination_grace_period=60_000)
+    world.now += 300_000
+    world.runtime = world.start()
+    telemetry = Telemetry(provider="kwok", state_metrics=False)
+    telemetry.record_is_read(world.runtime)
+    reports = TurnReports(world.runtime.state, LogOutput("info", ["stdout"]), telemetry)
+    reports.recall(world.store)
+    reports(world.runtime.new_entries)
+    assert telemetry._metrics is not None
+    found = scraped(exposition(telemetry._metrics.families()))
+    why = {"reason": "launch_timeout", "nodepool": "default", "termination_mode": "eventual"}
+    assert value(found, "karpenter_nodeclaims_disrupted_total", **why) == 1
+    assert value(found, "karpenter_nodeclaims_disrupted_total") == 1
+    assert value(found, "karpenter_nodeclaims_terminated_total", nodepool="default") == 1
+    assert value(found, "karpenter_nodeclaims_created_total") == 0, "an earlier process counted it"
+    (line,) = [line for line in map(json.loads, capsys.readouterr().out.splitlines()) if line["level"] == "ERROR"]
+    assert (line["message"], line["NodePool"]) == ("failed launching nodeclaim", {"name": "default"})
