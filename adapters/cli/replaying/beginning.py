@@ -77,7 +77,7 @@ def _instance(model: Model, workload: Workload, claim: NodeClaim) -> None:
     boot = Boot(claim.image, claim.subnet, claim.security_groups, claim.class_hash)
     token = f"recorded/{claim.name}"
     simulation.cloud.instances[claim.instance] = Instance(machine, token, claim.launched, boot)
-    known = claim_object(claim, claim.tainted)
+    known = claim_object(claim, claim.tainted)  # kerf would keep a node of a move that it does not know
     simulation.cluster.claims[claim.name] = known
     node = facts.nodes.get(claim.node) or next(
         (facts.nodes[name] for name in workload.start.indexes.nodes_by_provider.get(claim.provider_id, ())), None
@@ -87,7 +87,7 @@ def _instance(model: Model, workload: Workload, claim: NodeClaim) -> None:
 
 
 def _as_it_stays(node: Node, claim: NodeClaim) -> Node:
-    """The node without the marks of a move that nobody carries on."""
+    """The node without the marks of a move that has not begun, and that nobody carries on."""
     stays = claim.state not in GOING
     taints = tuple(taint for taint in node.taints if not (stays and taint.same(DISRUPTED)))
     return replace(node, taints=taints, proposed=False)

@@ -103,6 +103,18 @@ def test_a_model_takes_over_what_runs_at_the_moment_where_it_begins() -> None:
     assert answer.recorded.launched == answer.unchanged.launched
 
 
+def test_a_node_that_waits_for_its_replacement_where_a_model_begins_goes_as_it_did() -> None:
+    """kerf would keep a node of a move that it does not know, and launch a second replacement for it."""
+    run = Run(workshop(scale("10s", 8), scale("35m", 3)), until=3 * HOUR)
+    (tainted,), (drains,) = run.entries("claim.tainted"), run.entries("claim.drain-started")
+    assert tainted.at < drains.at - 10_000, "it waits for its replacement"
+
+    answer = modelled(run.store, since=tainted.at + 5_000)
+
+    came_and_went = [(each.launched, each.gone, each.evictions) for each in (answer.recorded, answer.unchanged)]
+    assert came_and_went == [(0, 1, 3), (0, 1, 3)]
+
+
 def test_a_model_gives_no_new_instance_the_id_of_one_that_it_took_over() -> None:
     """The replacement of a node that drifts at the beginning ended with that node."""
     strike = {"at": "20m", "action": "interrupt", "capacityType": "spot"}
