@@ -10,10 +10,11 @@ from msgspec import Struct
 from kerf.engine.model.did_you_mean import is_it
 from kerf.engine.model.kinds.watched import WATCHED
 from kerf.engine.model.kubernetes.pods import Pod
+from kerf.engine.record.claim_events import Adopted, Launched, Registered
 from kerf.engine.record.entries import Entry
 from kerf.projections.timeline.event import Event
 from kerf.projections.workload_names import workload_of
-from kerf.replay.history.histories import Histories
+from kerf.replay.history.histories import ClaimHistory, Histories
 from kerf.replay.subject_names import kind_of, similar_names, with_canonical_kind
 
 _POD, _WORKLOAD, _MACHINE = "pod", "workload", ("nodeclaim", "node", "instance")
@@ -60,6 +61,7 @@ class EventFilter:
         known = with_canonical_kind(asked.subject)
         self._spellings = {asked.subject, known, f"{_kind_of_object(word)}/{key}" if slash else ""}
         self._machines = set[str]()  # further names of the machines that the subject stands for
+        self._claims: dict[str, ClaimHistory] = {}
         self._objects = bool(asked.kind or asked.name or asked.namespace or asked.workload)
         self._workloads: dict[str, str] = {}  # by pod
         self.other_reasons: set[str] = set()
@@ -68,8 +70,11 @@ class EventFilter:
     def knows_machines(self, histories: Histories) -> None:
         """Take also events of the NodeClaim, node and instance that belong to the one that is asked for."""
         for claim in histories.claims.values():
-            if self._concerns(names := claim.subjects()):
-                self._machines.update(names)
+            self._knows_machine(claim)
+
+    def _knows_machine(self, claim: ClaimHistory) -> None:
+        if self._concerns(names := claim.subjects()):
+            self._machines.update(names)
 
     @property
     def may_ask_for_machine(self) -> bool:
@@ -80,6 +85,10 @@ class EventFilter:
     def see(self, entry: Entry) -> None:
         if self.asked.workload and isinstance(entry.payload, Pod):
             self._workloads[entry.payload.key] = workload_of(entry.payload).key
+        if isinstance(entry.payload, Launched | Registered | Adopted) and self.may_ask_for_machine:
+            claim = self._claims.setdefault(entry.payload.claim, ClaimHistory(entry.payload.claim))
+            claim.happened(entry.payload)
+            self._knows_machine(claim)  # of a record that is followed, it may not have been there before
 
     def subjects(self) -> set[str]:
         """The names, without a kind, of all that may be asked for; none if anything may be."""
