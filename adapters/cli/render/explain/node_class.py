@@ -39,7 +39,7 @@ def node_class_text(printer: Printer, explained: NodeClassExplanation) -> None:
         printer.line(", ".join(filter(None, (role, profile))))
     for pool in explained.node_pools:
         _pool(printer, pool, not_ready=not_ready)
-    if not explained.node_pools:
+    if not any(pool.node_pool for pool in explained.node_pools):
         printer.line("no NodePool uses it")
 
 
@@ -68,5 +68,8 @@ def _words(found: Found) -> str:
 
 def _pool(printer: Printer, pool: PoolOfClass, *, not_ready: bool) -> None:
     drifted = f", {drifted_words(pool.drifted_by)}" if pool.drifted else ""
+    if not pool.node_pool:
+        printer.line(f"{count(pool.nodes, 'node')} without a NodePool{drifted}")
+        return
     launches = "; it launches nothing while this NodeClass is not ready" if not_ready else ""
     printer.line(f"NodePool {pool.node_pool} uses it for {count(pool.nodes, 'node')}{drifted}{launches}")

@@ -25,7 +25,8 @@ from kerf.projections.timeline.event import event_sentence
 from kerf.replay.explain.subject import explain
 from kerf.replay.explain.user_objects.nodeclass import GONE, NOT_READY, READY, NodeClassExplanation, PoolOfClass
 from kerf.replay.history.story import story
-from tests.support.world import NODE_CLASS, World
+from tests.support.manifests.nodeclaim_objects import claim
+from tests.support.world import NODE_CLASS, World, pool
 from tests.support.worlds.drift import KEY, TERMS, in_service, node_class
 
 WHY = "no subnet is selected"
@@ -110,6 +111,16 @@ def test_one_that_is_being_deleted_is_not_ready_for_that(capsys: pytest.CaptureF
     world.see(node_class(ready=False, reason="Deleting"))
     assert asked(world).status == NOT_READY
     assert "it is not ready: Deleting" in text_of(world, capsys)
+
+
+def test_nodes_of_nodeclaims_that_somebody_wrote_have_no_nodepool(capsys: pytest.CaptureFixture[str]) -> None:
+    """kerf takes over whatever is of its NodeClasses (L-48)."""
+    world = World()
+    world.prepare(pool())
+    world.see(Observation(claim(1, labels={})))
+    assert text_of(world, capsys)[-2:] == ["1 node without a NodePool", "NodePool default uses it for 0 nodes"]
+    world.see(Observation(ObjectGone("nodepool", "default")))
+    assert text_of(world, capsys)[-2:] == ["1 node without a NodePool", "no NodePool uses it"]
 
 
 def test_one_that_is_gone_is_told_as_gone(capsys: pytest.CaptureFixture[str]) -> None:
