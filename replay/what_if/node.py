@@ -236,8 +236,10 @@ def _pods_need(cluster: Cluster, node: ClusterNode, why: Reason) -> PodsNeed | N
     moving = _moving(cluster, node)
     simulator = Simulator(cluster)
     outcome = simulator.without([node.name])
-    others = [simulator.without([node.name], first_pool=pool) for pool in simulator.other_pools_first]
-    cost, instance_type = min(_cheapest_type(each, simulator) for each in (outcome, *others))
+    # like consolidation, which asks no other NodePool where the first one needs several nodes (docs/tried.md)
+    others = simulator.other_pools_first if len(outcome.claims) == 1 else ()
+    outcomes = (outcome, *(simulator.without([node.name], first_pool=pool) for pool in others))
+    cost, instance_type = min(_cheapest_type(each, simulator) for each in outcomes)
     price, instance_type = (cost, instance_type) if math.isfinite(cost) else (0.0, "")
     requests = total(cluster.shapes[pod.shape].requests for pod in moving)
     return PodsNeed(

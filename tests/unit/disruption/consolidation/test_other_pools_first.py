@@ -225,6 +225,17 @@ def test_explain_names_the_cheapest_new_node_of_nodepools_of_equal_weight() -> N
     assert found.alone is None
 
 
+def test_explain_names_no_node_of_another_nodepool_where_consolidation_does_not_ask_it() -> None:
+    """The last NodePool by name needs two nodes, and then no other one is asked."""
+    sizes = (RequirementSpec(INSTANCE_TYPE, "In", (size,)) for size in ("medium", "small"))
+    pools = tuple(replace(DEMAND, name=n, requirements=(ON_DEMAND, size)) for n, size in zip("ab", sizes, strict=True))
+    given = dear(node("n", "large", pod("p", 1_400), pod("q", 1_400), pool="a"), pools=pools)
+    assert why(given) == "several-replacements"
+    need = explore_changes(given, "claim-n", ask_consolidation, DisruptionReason.UNDERUTILIZED).need
+    assert need is not None
+    assert (need.nodes, need.instance_type) == (2, "")
+
+
 def test_explain_says_that_a_node_would_go_for_one_of_another_nodepool() -> None:
     held = node("n", "small", pod("p", 1_400, do_not_disrupt="true"), kind="spot", pool="spot")
     found = explore_changes(dear(held), "claim-n", ask_consolidation, DisruptionReason.UNDERUTILIZED)
