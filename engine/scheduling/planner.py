@@ -252,8 +252,7 @@ def usable_pools(pools: Iterable[PoolInput], first_pool: str = "") -> list[PoolI
 
 
 def after_equals(pools: Iterable[PoolInput]) -> list[NodePool]:
-    """The NodePools that take part, and before which others of the same weight are tried only because of their names
-    (S-63)."""
+    """The NodePools that take part and are not the first of their weight: their names alone put them behind (S-63)."""
     usable = [pool_input.pool for pool_input in usable_pools(pools)]
     return [pool for before, pool in pairwise(usable) if pool.weight == before.weight]
 

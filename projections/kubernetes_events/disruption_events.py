@@ -94,7 +94,7 @@ class DisruptionEvents:
             return events_about(node, WARNING, "NodeRepairBlocked", text, window=15 * MINUTE)
         drifted = known is not None and known.drift is not None and code in NO_DESTINATION  # D-64
         if "pod" in verdict.reason.params and not self._named_pods(verdict):
-            return []  # it is another node's: their move was given up for it. The next pass says what keeps this one
+            return []  # the pod is on another node of the same move. The next pass says what keeps this one
         if drifted or code in BLOCKS_ANY_DISRUPTION:
             text, key = f"Cannot disrupt {{kind}}: {why}", why if "pod" in verdict.reason.params else code
             return events_about(about, NORMAL, "DisruptionBlocked", text, key) + self._blockers(verdict)

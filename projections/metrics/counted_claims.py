@@ -50,8 +50,8 @@ class CountedClaim(Struct):
 
 
 def counted_claims(state: State, untold: Iterable[Entry]) -> dict[str, CountedClaim]:
-    """Return the claims of the state that a process begins with, by name. What went before has been counted before,
-    unless it went by entries that are `untold` yet: those of the turn in which the process took office."""
+    """Return the claims of the state that a process begins with, by name. An earlier process has counted what went
+    before. `untold` are entries that nobody has counted yet: those of the turn in which this process took office."""
     events: dict[str, list[object]] = {}
     for entry in untold:
         events.setdefault(entry.stream, []).append(entry.payload)

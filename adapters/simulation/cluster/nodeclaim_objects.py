@@ -7,8 +7,8 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 
 
 def claim_object(claim: NodeClaim, deleting: int) -> NodeClaimObject:
-    """Return the object of a claim (L-41 to L-46). One whose drain has begun shows as deleted: a candidate that waits
-    for its replacement may yet stay (D-116)."""
+    """Return the object of a claim (L-41 to L-46). It shows as deleted once the drain has begun: before, a candidate
+    may yet stay (D-116)."""
     steps = (("Launched", claim.launched), ("Registered", claim.registered), ("Initialized", claim.initialized))
     return NodeClaimObject(
         name=claim.name,

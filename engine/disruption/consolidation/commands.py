@@ -30,7 +30,7 @@ ten-millionth of a price, so that it comes first, and one such price below anoth
 NOT_BY_SPOT = (DisruptionCode.SPOT_TO_SPOT_OFF, DisruptionCode.TOO_FEW_SPOT_OPTIONS)
 """Why spot nodes are not replaced by a spot node (D-102)."""
 NOT_CHEAPER = (DisruptionCode.NOTHING_CHEAPER, DisruptionCode.MIN_VALUES, *NOT_BY_SPOT)
-"""Why nodes stay whose pods would go to a new one, which may not replace them."""
+"""Why nodes stay although their pods have a place on one new node: it may not replace them."""
 
 DELETE, REPLACE = "delete", "replace"
 ONLY_SPOT = Requirement(CAPACITY_TYPE, False, frozenset([SPOT]))
@@ -94,9 +94,11 @@ def decide(simulator: Simulator, candidates: Sequence[Candidate]) -> Command | R
 
 
 def decide_for_kerf(simulator: Simulator, candidates: Sequence[Candidate], cheaper: WhatIsCheaper) -> Command | Reason:
-    """As `decide`, by kerf's own rules: what replaces nodes can be launched, and several of them are not replaced by
-    one of their own type (D-74). Of NodePools of equal weight the cheapest launches it. Simulations are broken off as
-    soon as the nodes certainly stay."""
+    """As `decide`, by kerf's own rules.
+
+    What replaces nodes can be launched. Several nodes are not replaced by one of their own type (D-74). Of NodePools of
+    equal weight the cheapest launches the replacement. A simulation ends as soon as the nodes certainly stay.
+    """
     names = tuple(candidate.name for candidate in candidates)
     found = simulator.decided.get(names)
     if found is None:
@@ -106,8 +108,11 @@ def decide_for_kerf(simulator: Simulator, candidates: Sequence[Candidate], cheap
 
 def _cheapest(simulator: Simulator, candidates: Sequence[Candidate], cheaper: WhatIsCheaper) -> Command | Reason:
     """The cheapest command with any of the NodePools of equal weight first. If there is none, the first answer says why
-    the nodes stay. So it does where another would launch a node only because a cheaper spot node may not replace these
-    (D-102): that one would replace the other, and the pods would move twice."""
+    the nodes stay.
+
+    Where a spot node may not replace these (D-102), and would cost less than the best command's node, they stay, too.
+    Else that spot node would replace the new node next, and the pods would move twice.
+    """
     limit = total_price(candidates)
     first = best = _with_pool_first("", simulator, candidates, cheaper(candidates, limit))
     if not (best.replacements if isinstance(best, Command) else best.code in NOT_CHEAPER):

@@ -37,8 +37,8 @@ class Selected(Struct, frozen=True):
 
 
 class PoolOfClass(Struct, frozen=True):
-    """A NodePool of the NodeClass ("" for NodeClaims without one): how many nodes it has, and how many of them drifted
-    by what."""
+    """A NodePool of the NodeClass ("" where nodes have none): how many nodes it has, how many of them drifted, and by
+    what."""
 
     node_pool: str
     nodes: int

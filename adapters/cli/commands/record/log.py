@@ -47,7 +47,7 @@ def log(
     Parameters
     ----------
     subject
-        Only what concerns this pod, NodePool, NodeClass, or node with its NodeClaim and instance, by any of the three.
+        Only what concerns this pod, NodePool, NodeClass or node. A node, its NodeClaim and its instance are one.
     kind
         Only what concerns objects of this kind: pod, node, nodeclaim, nodepool, instance, …
     name

@@ -234,8 +234,8 @@ class Workloads:
         self._api.delete_pods((*unready, *self._victims(ready)[: max(0, spare)]))
 
     def _revision_of(self, workload: Deployment) -> str:
-        """The pod-template-hash. Of templates that kube-scheduler cannot tell apart the first has the plain one, also
-        when it comes back."""
+        """The pod-template-hash. kube-scheduler cannot tell some templates apart: the first of these keeps the plain
+        hash, also when it comes back, and each other one gets its own."""
         revision = _revision(workload.template)
         if self._first.setdefault((workload.uid, revision), workload.written) == workload.written:
             return revision
