@@ -298,6 +298,21 @@ def test_a_template_that_no_running_pod_takes_is_noted(catalogue: Catalogue) -> 
     assert told.notes == [("DaemonSet kube-system/agent", note), ("StatefulSet db", note)]
 
 
+@pytest.mark.parametrize("kind", ["StatefulSet", "DaemonSet"])
+def test_a_template_is_no_other_one_for_a_workload_that_was_deleted_before(catalogue: Catalogue, kind: str) -> None:
+    """No pod of it runs any more."""
+    agent = documents()[3]
+    first = agent if kind == "DaemonSet" else {**documents()[2], "kind": "StatefulSet", "metadata": {"name": "db"}}
+    second = deepcopy(first)
+    second["spec"]["template"]["spec"]["containers"][0]["image"] = "pause:2"
+    gone = {"at": "2m", "action": "delete", "kind": kind, **first["metadata"]}
+
+    given = timeline(gone, {"at": "3m", "action": "apply", "object": second})
+    simulation, _, _ = run(catalogue, *([first] if kind == "StatefulSet" else []), given, until=5 * MINUTE)
+
+    assert (simulation.notes, simulation.refused) == ([], [])
+
+
 def test_the_example_of_the_manual(catalogue: Catalogue) -> None:
     manual = (ROOT / "docs" / "simulation.md").read_text()
     (example,) = re.findall(r"```yaml\n(.*?)```", manual, re.DOTALL)

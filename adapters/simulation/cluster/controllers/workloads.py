@@ -147,12 +147,14 @@ class Workloads:
     def delete(self, workload: Workload) -> None:
         """Delete the workload and, as `kubectl delete` does, its pods."""
         del self._workloads[workload.uid]
+        self._written.pop(workload.uid, None)
         for seen in [known for known in self._api.workloads.values() if known.uid == workload.uid]:
             self._api.remove(seen)
         self._api.delete_pods(self._api.pods_of(workload.uid))
 
     def delete_daemon_set(self, daemon_set: DaemonSet) -> None:
         del self._daemons[daemon_set.uid]
+        self._written.pop(daemon_set.uid, None)
         self._api.remove(daemon_set)
         self._api.delete_pods(self._api.pods_of(daemon_set.uid))
 
