@@ -18,7 +18,7 @@ from kerf.replay.errors import ChangeRefused
 Document = dict[str, Any]
 _STEP = re.compile(r"\[([^\[\]]+)\]|([^.\[\]]+)")
 _PATH = re.compile(r"[^.\[\]]+(?:\.[^.\[\]]+|\[[^\[\]]+\])*")
-_KEY_WITH_DOTS = re.compile(r"\b(limits|labels|annotations)\.([^\[\]]+/[^\[\]]+)$")
+_KEY_WITH_DOTS = re.compile(r"\b(limits|labels|annotations)\.([^\[\]]+[./][^\[\]]+)$")
 _NAMED_BY = ("key", "name", "type")
 _MAX_SHOWN = 8
 

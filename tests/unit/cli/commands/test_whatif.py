@@ -191,6 +191,7 @@ REFUSED = {
     ("--set", f"{POOL}.limitz.cpu=4"): "Is it limits?",
     ("--set", f"{POOL}.limits.cpu=much"): '"1.5Gi", 3. It is not set now',
     ("--set", f"{POOL}.limits.nvidia.com/gpu=6"): "Write spec.limits[nvidia.com/gpu]",
+    ("--set", f"{POOL}.template.metadata.labels.team.example=a"): "Write spec.template.metadata.labels[team.example]",
     ("--set", f"{POOL}.template.metadata.labels.a.b/c=d"): "Write spec.template.metadata.labels[a.b/c]",
     ("--set", f"{POOL}.template.spec.expireAfter=7d"): 'such as "30m" or "168h", or "Never". It is ',
     ("--set", f"{POOL}.disruption.budgets[7].nodes=1"): "spec.disruption.budgets has no item 7",
