@@ -95,7 +95,7 @@ class RecordReader:
         with self.limits.question():
             store = open_record(self.opened)
             with suppress(KerfError):  # told by whoever reads it
-                self._long = store.last_position() - store.first_position() >= SHORT
+                self._long = store.last_position() - store.first_position() >= self._short
             return store
 
     async def indexed(self) -> None:
@@ -115,7 +115,7 @@ class RecordReader:
     def _index(self, told: Future[None], limits: QuestionLimits) -> None:
         try:
             with limits.question(memory=False), closing(open_record(self.opened)) as store:
-                found = named_record(store, store.last_position())
+                found = named_record(store, store.last_position(), short=self._short)
                 if found is not None and not isinstance(self.store, GoldenStore):  # which has no index
                     told_of(store, found)  # folded once for all questions, with its histories
                     self._named = found.read_from(self.store)

@@ -96,12 +96,11 @@ def test_the_index_of_names_is_made_beside_other_questions(record: Path, monkeyp
 
     def made(*given: Any, **more: Any) -> NamedEntries | None:
         made_in.append(threading.current_thread().name)
-        return named_record(*given, **more, short=0)
+        return named_record(*given, **more)
 
-    monkeypatch.setattr(reader, "SHORT", 0)
     monkeypatch.setattr(reader, "named_record", made)
     monkeypatch.setattr("kerf.adapters.cli.named_record.SHORTEST_KEPT", 1)
-    with closing(reader.RecordReader(str(record))) as opened:
+    with closing(reader.RecordReader(str(record), short=0)) as opened:
 
         async def asked() -> Any:
             await opened.indexed()
@@ -139,15 +138,11 @@ def test_the_states_at_the_cursor_and_at_the_end_are_loaded_once(record: Path, m
     assert told[0] == told[1] == told[4]
 
 
-def test_a_decision_of_a_long_record_is_told_by_the_index(record: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def indexed(*given: Any, **more: Any) -> NamedEntries | None:
-        return named_record(*given, **more, short=0)
-
+def test_a_decision_of_a_long_record_is_told_by_the_index(record: Path) -> None:
     with closing(reader.RecordReader(str(record))) as opened:
         positions = [entry.position for entry in opened.store.scan() if entry.type == "decision.made"]
         told = [asyncio.run(opened.ask(partial(decisions.decision, position=at))) for at in positions]
-    monkeypatch.setattr(reader, "named_record", indexed)
-    with closing(reader.RecordReader(str(record))) as opened:
+    with closing(reader.RecordReader(str(record), short=0)) as opened:
         assert [asyncio.run(opened.ask(partial(decisions.decision, position=at))) for at in positions] == told
         assert opened._named is not None
     assert any(one.pieces for one in told)
@@ -173,8 +168,7 @@ def test_the_log_of_a_subject_is_the_same_by_index_and_decodes_what_is_of_no_pod
         ]
         told = [asyncio.run(plain.ask(ask)) for ask in asks]
     assert {name.partition("/")[0] for name in subjects} > {"nodeclaim", "node", "pod", "decision", "nodepool"}
-    monkeypatch.setattr(reader, "named_record", partial(named_record, short=0))
-    with closing(reader.RecordReader(str(record))) as opened:
+    with closing(reader.RecordReader(str(record), short=0)) as opened:
         for ask, answer in zip(asks, told, strict=True):
             decoded.clear()
             known = opened._named is not None and "told" in opened._named._folds
