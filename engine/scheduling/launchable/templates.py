@@ -330,11 +330,13 @@ class Template:
         return candidates
 
     def spend(self, types: int) -> None:
-        """Count a new claim of these types against the limits, by its largest possible type (S-70). The limit on
-        `nodes` is not counted down within a pass."""
+        """Count a new claim of these types against the limits, by its largest possible type, and as one of `nodes`
+        (unlike in S-70)."""
         for name in self.remaining:
             levels = self.catalogue.capacity.get(name)
-            if name != NODES_LIMIT and levels is not None:
+            if name == NODES_LIMIT:
+                self.remaining[name] -= 1
+            elif levels is not None:
                 self.remaining[name] -= levels.highest(types)
 
 

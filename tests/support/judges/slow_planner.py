@@ -180,8 +180,8 @@ class Slow:
                 self.claims.append(claim)
                 limits = self.limits[pool.pool.name]
                 for name in limits:
-                    if name != "nodes":
-                        limits[name] -= max(instance_type.capacity.get(name, 0) for instance_type in claim.types)
+                    largest = max(instance_type.capacity.get(name, 0) for instance_type in claim.types)
+                    limits[name] -= 1 if name == "nodes" else largest  # unlike in S-70
                 return True
         return False
 
@@ -300,7 +300,8 @@ def violations(problem: Problem, planned: Plan) -> list[str]:
             own = [claim for claim in planned.claims if claim.node_pool == name]
             types = {instance_type.name: instance_type for instance_type in problem.catalogues[pool.catalogue].types}
             spent = sum(max(types[t].capacity.get(resource, 0) for t in claim.instance_types) for claim in own)
-            if own and resource != "nodes" and pool.usage.get(resource, 0) + spent > limit:
+            spent = len(own) if resource == "nodes" else spent
+            if own and pool.usage.get(resource, 0) + spent > limit:
                 found.append(f"NodePool {name}: limit on {resource} exceeded")
     given = {node.name: node for node in problem.nodes}
     for placement in planned.placements:

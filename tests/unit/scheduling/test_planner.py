@@ -234,7 +234,9 @@ def test_e38_used_up_limits_leave_the_existing_nodes() -> None:
 def test_e39_e40_the_limit_on_nodes() -> None:
     work = Workloads().add("a", 3, shape(host_ports=port()))
     limited = pool(limits={"nodes": 2})
-    assert sizes(plan(problem(work, ladder(2), limited, usage={"default": {"nodes": 1}}))) == [1, 1, 1]
+    planned = plan(problem(work, ladder(2), limited, usage={"default": {"nodes": 1}}))
+    assert sizes(planned) == [1]  # unlike in E-39
+    assert codes(planned) == {"a-1": [SchedulingCode.NODE_LIMIT], "a-2": [SchedulingCode.NODE_LIMIT]}
     planned = plan(problem(work, ladder(2), limited, usage={"default": {"nodes": 2}}))
     assert codes(planned)["a-0"] == [SchedulingCode.NODE_LIMIT]
     planned = plan(problem(work, ladder(2), limited, usage={"default": {"nodes": 3}}))
