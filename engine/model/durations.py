@@ -53,6 +53,15 @@ def parse_go_duration(text: str) -> int:
     return -milliseconds if text.startswith("-") else milliseconds
 
 
+def protected_for(text: str) -> int:
+    """Returns how long a do-not-disrupt protects by its duration, in milliseconds (D-12): 0 where the text is none, or
+    none above zero."""
+    try:
+        return max(0, parse_go_duration(text))
+    except InputError:
+        return 0
+
+
 def parse_duration_with_days(text: str) -> int:
     """Returns a Go duration that may begin with days of 24 hours (`2d`, `1d12h`) in milliseconds, as kerf's own input
     does. Raises `InputError` KERF307.

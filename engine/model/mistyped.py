@@ -13,10 +13,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from kerf.engine.errors import InputError
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.did_you_mean import did_you_mean
-from kerf.engine.model.durations import format_duration, parse_go_duration
+from kerf.engine.model.durations import format_duration, protected_for
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodeoverlays import FIXED_RESOURCES
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
@@ -139,17 +138,10 @@ def protects_nothing(document: Mapping[str, Any]) -> Iterator[Reason]:
     found: Any = document
     for step in path:
         found = found.get(step) if isinstance(found, Mapping) else None
-    if isinstance(found, str) and found not in ("true", OFF) and (kind in _ON_NODES or not _is_duration(found)):
+    if isinstance(found, str) and found not in ("true", OFF) and (kind in _ON_NODES or not protected_for(found)):
         known = "true nor false" if kind in _ON_NODES else "true nor a duration above zero, such as 30m"
         where = f"{'.'.join(path[:-1])}[{path[-1]}]"
         yield Reason("protects-nothing", {"path": where, "given": found or "an empty text", "known": known})
-
-
-def _is_duration(text: str) -> bool:
-    try:
-        return parse_go_duration(text) > 0
-    except InputError:
-        return False
 
 
 def near_value(value: str, known: Collection[str]) -> str:

@@ -8,8 +8,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from kerf.engine.errors import InputError
-from kerf.engine.model.durations import parse_go_duration
+from kerf.engine.model.durations import protected_for
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import NODE_OWNER, Pod, PodShape, Taint, is_active, is_reschedulable, owned_by
 from kerf.engine.model.labels import DISRUPTED_TAINT
@@ -32,11 +31,8 @@ def protected_until(pod: Pod) -> int:
     a duration."""
     if pod.do_not_disrupt in ("", ALWAYS):
         return FOREVER if pod.do_not_disrupt else 0
-    try:
-        length = parse_go_duration(pod.do_not_disrupt)
-    except InputError:
-        return 0
-    if length <= 0:
+    length = protected_for(pod.do_not_disrupt)
+    if not length:
         return 0
     return pod.started + length if pod.started else FOREVER
 
